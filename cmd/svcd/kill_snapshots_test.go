@@ -207,6 +207,7 @@ func (s *server) downloaded(t *testing.T, id string) []byte {
 
 // R4: where there is no space for a snapshot, that is said, those that are there stay whole, and the next one goes when there is.
 func TestSnapshotsOnFullDisk(t *testing.T) {
+	t.Parallel()
 	s := newSvcd(t)
 	s.write("projects/blog/project.yaml", takenConfig)
 	if err := os.Mkdir(filepath.Join(s.dir, "projects", "blog", "snapshots"), 0o700); err != nil {

@@ -185,6 +185,7 @@ func killUploads(t *testing.T, s svcd, rounds int) {
 // TestR5UploadsFullDisk stores files until there is no room: that is said as such, no record names what is not there, what was
 // put in place for nothing goes, and with room again it goes on.
 func TestR5UploadsFullDisk(t *testing.T) {
+	t.Parallel()
 	s := onSmallDisk(t, newSvcd(t, "MEDIA_SWEEP_AFTER=1s"), 160)
 	s.write("projects/blog/project.yaml", uploadsConfig)
 	srv := s.start()

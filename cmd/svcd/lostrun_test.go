@@ -10,6 +10,7 @@ import (
 
 // A run of snapshots that is lost with svcd says what to do, without contradicting itself, and an event of the project tells of it.
 func TestLostSnapshotRunIsTold(t *testing.T) {
+	t.Parallel()
 	s := newSvcd(t)
 	s.write("projects/blog/project.yaml", takenConfig)
 	srv := s.start()

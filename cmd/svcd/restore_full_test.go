@@ -17,6 +17,7 @@ import (
 // R4: where the disk of the store is full before a restore, or gets so on its way, in what it notes or loads, the records are those of before or of the snapshot, whole, the failure says
 // what to do, and the next one goes when there is room.
 func TestR4RestoreOnFullDisk(t *testing.T) {
+	t.Parallel()
 	const size = 3000
 	s := onSmallDisk(t, newSvcd(t), 200)
 	s.write("projects/blog/project.yaml", takenConfig)
@@ -109,6 +110,7 @@ func TestR4RestoreOnFullDisk(t *testing.T) {
 
 // R4: while the disk of the store stays below what is kept free on it, who restores is told that, at once, and the records are as before; there is a run of it, also when there is room again.
 func TestR4RestoreWhileDiskIsFull(t *testing.T) {
+	t.Parallel()
 	const size = 3000
 	s := onSmallDisk(t, newSvcd(t), 200)
 	s.write("projects/blog/project.yaml", takenConfig)
@@ -167,6 +169,7 @@ func TestR4RestoreWhileDiskIsFull(t *testing.T) {
 // R4: where the disk of the snapshots is full, what can't be noted of them is refused, and what was is as it was; what is not to be kept goes all the same, which makes room; all that is there
 // is whole.
 func TestR4NotesOnFullDisk(t *testing.T) {
+	t.Parallel()
 	s := newSvcd(t)
 	s.write("projects/blog/project.yaml", takenConfig)
 	if err := os.Mkdir(filepath.Join(s.dir, "projects", "blog", "snapshots"), 0o700); err != nil {

@@ -41,6 +41,7 @@ func (s *server) keyed(t *testing.T, path, body string) (status int) {
 
 // Where the disk of the store has less than is kept free, nothing is written, but what only reads snapshots or removes them goes, and is in the audit log.
 func TestR4RoomIsMadeOnFullDisk(t *testing.T) {
+	t.Parallel()
 	s := onSmallDisk(t, newSvcd(t), 200)
 	s.write("projects/blog/project.yaml", takenConfig)
 	srv := s.start()
