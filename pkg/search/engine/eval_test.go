@@ -290,9 +290,7 @@ func TestEvalChanges(t *testing.T) {
 	w.finds("articles", "main", "house", []int{1})
 	state := func(want engine.State) {
 		t.Helper()
-		if got := w.queue().Searches[0].State; got != want {
-			t.Errorf("state %s, want %s", got, want)
-		}
+		w.until(fmt.Sprint("its state is ", want), func() bool { return w.queue().Searches[0].State == want })
 	}
 	w.settle() // what the feed still had to tell would be indexed by the script of then
 	w.reload(ofGoods("ctx.doc.title + ctx.doc.price"))
