@@ -108,6 +108,9 @@ func (s *Snapshots) Import(ctx context.Context, p *project.Project, from io.Read
 		info, err = s.unpack(ctx, p, from, o, newTracker(o.Report))
 		return err
 	})
+	if err == nil {
+		s.changed(p)
+	}
 	return info, ended(ctx, err)
 }
 

@@ -26,6 +26,9 @@ func (s *Snapshots) Create(ctx context.Context, p *project.Project, profile Prof
 		info, err = s.create(ctx, p, profile, newTracker(report), nil)
 		return err
 	})
+	if err == nil {
+		s.changed(p)
+	}
 	return info, err
 }
 
