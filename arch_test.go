@@ -115,7 +115,7 @@ var layers = []layer{
 		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/barrier store/embedded store/gate store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
-		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/mcp /cli/openapi /cli/org /cli/output /cli/project /cli/search " +
+		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/mcp /cli/metrics /cli/openapi /cli/org /cli/output /cli/project /cli/search " +
 			"/cli/server /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
@@ -133,6 +133,7 @@ var layers = []layer{
 		"/cli/index":               "/cli/command /cli/output client api",
 		"/cli/job":                 "/cli/command /cli/output /cli/runs client api",
 		"/cli/mcp":                 "/cli/command /cli/output client api",
+		"/cli/metrics":             "/cli/command /cli/output client",
 		"/cli/openapi":             "/cli/command /cli/output",
 		"/cli/org":                 "/cli/command /cli/output client api",
 		"/cli/output":              "jsonyaml",
@@ -172,6 +173,8 @@ var libraries = map[string]string{
 	"github.com/go-chi/chi/v5":              "httpapi",
 	"github.com/klauspost/compress":         "httpapi snapshot snapshot/archive",
 	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation search/engine snapshot/due app",
+	"github.com/prometheus/client_model":    "/cli/metrics",
+	"github.com/prometheus/common":          "/cli/metrics",
 	"github.com/fsnotify/fsnotify":          "dirwatch",
 	"github.com/netresearch/go-cron":        "schedule",
 	"github.com/dop251/goja":                "script",

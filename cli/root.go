@@ -24,6 +24,7 @@ import (
 	"github.com/svcctl/svc/cli/index"
 	"github.com/svcctl/svc/cli/job"
 	"github.com/svcctl/svc/cli/mcp"
+	"github.com/svcctl/svc/cli/metrics"
 	"github.com/svcctl/svc/cli/openapi"
 	"github.com/svcctl/svc/cli/org"
 	"github.com/svcctl/svc/cli/output"
@@ -105,7 +106,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), search.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		snapshot.NewCmd(st), backup.NewCmd(st),
-		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st), openapi.NewCmd(st), mcp.NewCmd(st),
+		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st), openapi.NewCmd(st), mcp.NewCmd(st), metrics.NewCmd(st),
 		tui.NewCmd(st), newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)

@@ -108,23 +108,24 @@ func (c *Control) RollBack(ctx context.Context, id string, generation int64) (in
 // behindPatience is how old a generation may be that other instances serve and this one does not serve yet.
 const behindPatience = 2 * time.Second
 
-// Behind gives the number of projects that other instances have served from a newer generation for a while: because the files here
+// Behind gives the namespaces of projects, sorted, that other instances have served from a newer generation for a while: because the files here
 // are others, or because this instance has not been told. It asks the store, not what came by events.
-func (c *Control) Behind(ctx context.Context) (int, error) {
-	served := map[string]int64{}
+func (c *Control) Behind(ctx context.Context) ([]string, error) {
+	served := map[string]*project.Project{}
 	for _, p := range c.Registry.List() {
-		served[p.ID] = p.Generation
+		served[p.ID] = p
 	}
 	if len(served) == 0 {
-		return 0, nil
+		return nil, nil
 	}
 	latest, err := c.Generations.Latest(ctx, slices.Collect(maps.Keys(served)))
-	behind := 0
+	var behind []string
 	for id, g := range latest {
-		if g.Number > served[id] && c.Now().Sub(g.Since) > behindPatience {
-			behind++
+		if g.Number > served[id].Generation && c.Now().Sub(g.Since) > behindPatience {
+			behind = append(behind, served[id].Namespace)
 		}
 	}
+	slices.Sort(behind)
 	return behind, err
 }
 

@@ -154,8 +154,24 @@ type Version struct {
 	Version string `json:"version"`
 }
 
-// Health is the body of GET /healthz and /readyz: Status is "ok", or "unavailable" with what is missing.
+// Health is the body of GET /healthz and /readyz: Status is "ok" or "not ready". Errors are what keeps the instance from taking requests. Checks are
+// there with them, and where ?verbose asks for them.
 type Health struct {
-	Status string   `json:"status"`
-	Errors []string `json:"errors,omitempty"`
+	Status string        `json:"status"`
+	Errors []string      `json:"errors,omitempty"`
+	Checks []HealthCheck `json:"checks,omitempty"`
 }
+
+// HealthCheck is how one part of the service is.
+type HealthCheck struct {
+	Name    string `json:"name"`   // service, store, projects
+	Status  string `json:"status"` // see CheckOK
+	Message string `json:"message,omitempty"`
+}
+
+// The statuses of a HealthCheck.
+const (
+	CheckOK       = "ok"
+	CheckDegraded = "degraded" // something is not as it should be, and requests are served all the same
+	CheckFailed   = "failed"   // the instance should get no requests
+)

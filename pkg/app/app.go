@@ -49,6 +49,7 @@ type App struct {
 	gate     *gate.Gate       // before store, for whoever uses records
 	barrier  *barrier.Barrier // of all instances that share the store; nil: there is one
 	registry *project.Registry
+	board    *status.Board
 	manager  *controller.Manager
 	control  *controllers.Control
 	auth     *auth.Auth
@@ -168,6 +169,10 @@ func (a *App) wire(ctx context.Context) error {
 	a.runs, a.taken, a.snapshots = parts.runs, parts.taken, parts.snapshots
 	a.snapshots.Inherit(a.abandoned)
 	registry, board := a.registry, status.NewBoard(cfg.Now)
+	a.board = board
+	if err := newServiceMetrics(registerer, &serviceMetrics{version: cfg.Version, store: storeKind(alone), registry: registry, board: board, engine: a.engine}); err != nil {
+		return err
+	}
 	a.sweeper = &sweeper{app: a, records: parts.records, projects: registry, after: cfg.SweepAfter, leases: map[string]*lease.Leases{}}
 	if a.sweeper.after == 0 {
 		a.sweeper.after = DefaultSweepAfter
@@ -214,6 +219,14 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.server.RegisterOnShutdown(door.EndStreams)
 	return nil
+}
+
+// storeKind names the kind of store that is alone with this process, or shared.
+func storeKind(alone bool) string {
+	if alone {
+		return "embedded"
+	}
+	return "mongodb"
 }
 
 // databases lists the database of the system models, and that of every registered project.

@@ -22,7 +22,7 @@ func TestAnInstanceThatIsBehindIsNotReady(t *testing.T) {
 	})
 	const reload, conditions = "/api/v1/_/shop/_/admin/reload?wait=true", "/api/v1/project/"
 	state := func(s *service) string {
-		res := s.do("GET", "/readyz")
+		res := s.do("GET", "/readyz", header("X-Forwarded-For", "203.0.113.9"))
 		return res.String() + " " + s.do("GET", "/api/v1/_/shop/items").header.Get("X-Svc-Generation") + " " + res.body
 	}
 	wants := func(s *service, want ...string) {
@@ -46,6 +46,7 @@ func TestAnInstanceThatIsBehindIsNotReady(t *testing.T) {
 	if strings.Contains(state(two), "shop") {
 		t.Error("everybody is told the names of projects")
 	}
+	two.do("GET", "/readyz").contains(t, http.StatusServiceUnavailable, "1 of the projects are behind [shop]: ", `{"name":"store","status":"ok"}`)
 	if got := two.do("GET", conditions+one.projectID()+"/status", admin); !strings.Contains(got.body, `"Behind"`) || !strings.Contains(got.body, "generation 2") {
 		t.Errorf("the conditions: %s", got.body)
 	}

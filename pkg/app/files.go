@@ -67,6 +67,9 @@ func newPictureMetrics(r prometheus.Registerer) (*pictureMetrics, error) {
 			Name: "svc_picture_seconds_total", Help: "Seconds that image filters took, with what they waited for.",
 		}),
 	}
+	for _, outcome := range []string{"kept", "made", "refused", "busy", "failed"} {
+		m.pictures.WithLabelValues(outcome)
+	}
 	return m, errors.Join(r.Register(m.pictures), r.Register(m.seconds))
 }
 

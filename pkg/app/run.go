@@ -3,43 +3,12 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
-
-	"github.com/svcctl/svc/pkg/errs"
 )
 
 // closeTime is how long the search indexes may take to be written at the end. What is not is read from the feed again.
 const closeTime = 10 * time.Second
-
-// readyTime is how long the store may take to say that it is there.
-const readyTime = 1500 * time.Millisecond
-
-// ready tells what keeps this instance from taking traffic.
-func (a *App) ready(ctx context.Context) []string {
-	if a.stopping.Load() {
-		return []string{"the service is stopping"}
-	}
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
-	defer cancel()
-	err := a.store.Ping(ctx)
-	behind := 0
-	if _, alone := a.cfg.embeddedDir(); err == nil && !alone {
-		behind, err = a.control.Behind(ctx)
-	}
-	switch {
-	case err == nil && behind > 0: // which ones is not everybody's affair
-		return []string{fmt.Sprintf("%d of the projects are behind: other instances serve a newer generation; "+
-			"their condition OutOfDate says why (svcctl project status)", behind)}
-	case err == nil:
-		return nil
-	case errs.From(err).Kind == errs.Full:
-		return []string{"the disk of the store is full or nearly so: writes are refused, reads go on"}
-	default:
-		return []string{"the store can't be reached"}
-	}
-}
 
 // shutdown has Run end.
 func (a *App) shutdown() {

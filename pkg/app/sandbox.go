@@ -251,7 +251,7 @@ func (s *Sandbox) wire(ctx context.Context, o SandboxOptions) error {
 	}
 	s.door, err = httpapi.New(httpapi.Config{
 		Records: s.core.records, Actions: s.core.actions, System: models, Audit: logs, Registry: registry, Control: noControl{},
-		Jobs: s.core.jobs, Searches: searches.New(s.search.of(), s.core.runs), Keys: s.core.keys, Assets: assets.New(o.Now, nil), Status: status.NewBoard(o.Now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {},
+		Jobs: s.core.jobs, Searches: searches.New(s.search.of(), s.core.runs), Keys: s.core.keys, Assets: assets.New(o.Now, nil), Status: status.NewBoard(o.Now), Ready: func(context.Context, bool) []api.HealthCheck { return nil }, Shutdown: func() {},
 		Logger: o.Logger, Registerer: registerer, Gatherer: registerer, MaxBodySize: sandboxBody, Authenticate: callerOf,
 	})
 	if err != nil {

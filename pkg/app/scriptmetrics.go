@@ -51,6 +51,7 @@ func (m *scriptMetrics) wellOf(namespace string) *wellCounters {
 	if c, ok := m.well.Load(namespace); ok {
 		return c.(*wellCounters) //nolint:forcetypeassert,errcheck // only these are stored
 	}
+	m.abandoned.WithLabelValues(namespace) // so that a rate over it has a first value
 	c, _ := m.well.LoadOrStore(namespace, &wellCounters{m.runs.WithLabelValues(namespace, "ok"), m.seconds.WithLabelValues(namespace)})
 	return c.(*wellCounters) //nolint:forcetypeassert,errcheck // only these are stored
 }

@@ -30,19 +30,34 @@ func (s *Server) health(w http.ResponseWriter, r *request) error {
 	return r.json(w, http.StatusOK, api.Health{Status: "ok"})
 }
 
-// ready says whether this instance should get traffic.
+// ready says whether this instance should get traffic, and what is not as it should be: always where it should get none, else where ?verbose asks. Projects are named to
+// those who may scrape, whom the metrics tell their names, too.
 func (s *Server) ready(w http.ResponseWriter, r *request) error {
-	if problems := s.cfg.Ready(r.Context()); len(problems) > 0 {
-		return r.json(w, http.StatusServiceUnavailable, api.Health{Status: "not ready", Errors: problems})
+	out := api.Health{Status: "ok", Checks: s.cfg.Ready(r.Context(), s.mayScrape(r))}
+	for _, c := range out.Checks {
+		if c.Status == api.CheckFailed {
+			out.Errors = append(out.Errors, c.Message)
+		}
 	}
-	return r.json(w, http.StatusOK, api.Health{Status: "ok"})
+	if len(out.Errors) > 0 {
+		out.Status = "not ready"
+		return r.json(w, http.StatusServiceUnavailable, out)
+	}
+	if !r.query.Has("verbose") {
+		out.Checks = nil
+	}
+	return r.json(w, http.StatusOK, out)
 }
 
-// scrape gives the metrics to callers on this machine, to holders of the server admin token, and to all when
+// mayScrape says whether the caller may see the metrics: on this machine, with the server admin token, and all when
 // metrics.public is set. A proxy on this machine is no such caller.
+func (s *Server) mayScrape(r *request) bool {
+	return r.addr().IsLoopback() && !proxied(r.Header) || s.cfg.MetricsPublic || r.principal.Kind == access.KindAdmin
+}
+
+// scrape gives the metrics.
 func (s *Server) scrape(w http.ResponseWriter, r *request) error {
-	local := r.addr().IsLoopback() && !proxied(r.Header)
-	if !local && !s.cfg.MetricsPublic && r.principal.Kind != access.KindAdmin {
+	if !s.mayScrape(r) {
 		return errs.ErrDenied
 	}
 	promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{}).ServeHTTP(w, r.Request)

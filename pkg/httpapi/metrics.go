@@ -11,10 +11,11 @@ import (
 	"github.com/svcctl/svc/pkg/errs"
 )
 
-// metrics are svc_request_duration_seconds and svc_mcp_call_duration_seconds. Label values are bounded: methods are the known ones, namespaces and
+// metrics are svc_request_duration_seconds, svc_requests_active and svc_mcp_call_duration_seconds. Label values are bounded: methods are the known ones, namespaces and
 // collections those that are served.
 type metrics struct {
 	duration  *prometheus.HistogramVec
+	active    prometheus.Gauge
 	tools     *prometheus.HistogramVec
 	observers sync.Map // series -> prometheus.Observer: the vector's own lookup is the larger part of a count
 }
@@ -30,12 +31,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Help:    "Time from the head of a request to the end of its answer.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"method", "status", "namespace", "collection"})}
+	m.active = prometheus.NewGauge(prometheus.GaugeOpts{Name: "svc_requests_active", Help: "Requests that are being answered, with streams that are followed."})
 	m.tools = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "svc_mcp_call_duration_seconds",
 		Help:    "Time that a call of a tool by an agent took. code is that of its error, 0 where there is none; tool is empty where there is no such tool.",
 		Buckets: []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10},
 	}, []string{"tool", "code"})
-	for _, c := range []prometheus.Collector{m.duration, m.tools} {
+	for _, c := range []prometheus.Collector{m.duration, m.active, m.tools} {
 		if err := reg.Register(c); err != nil {
 			return nil, errs.Wrap(err, "register metrics")
 		}

@@ -104,8 +104,8 @@ type Config struct {
 	Assets     *assets.Assets
 	Embedding  *embedding.Groups // nil: there are none
 	Status     *status.Board
-	Ready      func(ctx context.Context) []string // what keeps the service from being ready; none: it is
-	Shutdown   func()                             // has the service stop, and doesn't wait for it
+	Ready      func(ctx context.Context, names bool) []api.HealthCheck // how the parts of the service are, with the names of projects or without
+	Shutdown   func()                                                  // has the service stop, and doesn't wait for it
 	Logger     *slog.Logger
 	Now        func() time.Time // nil: time.Now
 	Registerer prometheus.Registerer
@@ -203,6 +203,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
+		s.metrics.active.Inc()
+		defer s.metrics.active.Dec()
 		r := &request{
 			Request: hr, server: s, route: rt, id: requestID(hr.Header.Get(api.HeaderRequestID)),
 			unread: hr.Body != nil && hr.Body != http.NoBody,

@@ -119,7 +119,7 @@ func newDoor(t testing.TB, reloadErr error) *door {
 		Records: records.New(st, time.Now, logs, nil, nil), System: models, Audit: logs, Registry: registry, Auth: authn,
 		Keys:    idempotency.New(idempotency.Options{Store: st, Now: time.Now, Alone: true}),
 		Control: control{reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
-		Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Logger: log, Registerer: registerer, Gatherer: registerer,
+		Ready: func(context.Context, bool) []api.HealthCheck { return nil }, Shutdown: func() {}, Logger: log, Registerer: registerer, Gatherer: registerer,
 		MaxBodySize: 1 << 20,
 	})
 	if err != nil {

@@ -67,8 +67,11 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 		l.run.Result, l.run.Output = bson.RawValue{}, bson.RawValue{}
 		last = l.last()
 	}
-	status := l.run.Status
+	status, began, ended := l.run.Status, l.run.StartedAt, l.run.FinishedAt
 	l.mu.Unlock()
+	if !began.IsZero() && !ended.Before(began) {
+		l.runs.metrics.took.WithLabelValues(string(l.run.Kind)).Observe(ended.Sub(began).Seconds())
+	}
 	l.runs.metrics.total.WithLabelValues(string(l.run.Kind), string(status)).Inc()
 	if l.notify != nil {
 		l.notify(l.snapshot())

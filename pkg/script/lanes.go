@@ -107,6 +107,28 @@ func (l *lanes) free(which int) {
 	at.taken--
 }
 
+// Lane is how many runs there are in a lane at a moment.
+type Lane struct {
+	Name      string // fast, for short scripts; slow, for those that compute for long
+	Computing int    // runs that have a place
+	Waiting   int    // runs that wait for one
+}
+
+// Lanes tells how many runs compute, and how many wait for their turn, in this order: fast, slow.
+func (e *Engine) Lanes() []Lane {
+	l := e.lanes
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := []Lane{{Name: "fast"}, {Name: "slow"}}
+	for i := range out {
+		out[i].Computing = l.lane[i].taken
+		for _, of := range l.lane[i].queue.waiting {
+			out[i].Waiting += len(of)
+		}
+	}
+	return out
+}
+
 // maxOvertime is how many runs may be in the slow lane beyond its places. A script is met in the fast lane only until it
 // is known to be slow: so many of them at the same moment do not hold up short ones.
 const maxOvertime = 8

@@ -192,7 +192,7 @@ func newWorld(t *testing.T, s store.Store, p *project.Project, scripts *script.E
 	w.search.Scripted(runner)
 	w.door, err = httpapi.New(httpapi.Config{
 		Records: service, System: models, Audit: w.logs, Registry: w.served, Auth: authn, Keys: idempotency.New(idempotency.Options{Store: s, Now: now, Alone: true}),
-		Control: control{}, Status: status.NewBoard(now), Ready: func(context.Context) []string { return nil }, Shutdown: func() {}, Now: now,
+		Control: control{}, Status: status.NewBoard(now), Ready: func(context.Context, bool) []api.HealthCheck { return nil }, Shutdown: func() {}, Now: now,
 		Logger: log, Registerer: registerer, Gatherer: registerer, MaxBodySize: 1 << 20, MCP: httpapi.MCP{Enabled: true, MaxResultItems: 5},
 		Authenticate: func(ctx context.Context, _ auth.Credentials) (*access.Principal, error) {
 			who, _ := ctx.Value(callerKey{}).(*access.Principal)
