@@ -115,7 +115,7 @@ var layers = []layer{
 		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
 			"store/barrier store/embedded store/gate store/lease store/mongo store/wire mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
-		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/mcp /cli/metrics /cli/openapi /cli/org /cli/output /cli/project /cli/search " +
+		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/mcp /cli/metrics /cli/openapi /cli/org /cli/output /cli/project /cli/recordtypes /cli/search " +
 			"/cli/server /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
@@ -149,6 +149,7 @@ var layers = []layer{
 		"/cli/tui/frame":           "/cli/output /cli/tui/widget client api",
 		"/cli/tui/frame/frametest": "",
 		"/cli/tui/widget":          "/cli/output",
+		"/cli/recordtypes":         "/cli/command",
 		"/cli/user":                "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{

@@ -29,6 +29,7 @@ import (
 	"github.com/svcctl/svc/cli/org"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/project"
+	"github.com/svcctl/svc/cli/recordtypes"
 	"github.com/svcctl/svc/cli/search"
 	"github.com/svcctl/svc/cli/server"
 	"github.com/svcctl/svc/cli/snapshot"
@@ -106,7 +107,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), search.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		snapshot.NewCmd(st), backup.NewCmd(st),
-		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st), openapi.NewCmd(st), mcp.NewCmd(st), metrics.NewCmd(st),
+		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st), openapi.NewCmd(st), mcp.NewCmd(st), metrics.NewCmd(st), recordtypes.NewCmd(st),
 		tui.NewCmd(st), newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)
