@@ -1,6 +1,7 @@
 package command
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -43,6 +44,8 @@ func (st *State) reaching(c *cobra.Command) (out []string) {
 			case f == nil || st.isSet == nil || !st.isSet(name):
 			case f.Value.Type() == "bool":
 				out = append(out, "--"+name+"="+f.Value.String())
+			case name == "server":
+				out = append(out, "--"+name, address(f.Value.String()))
 			default:
 				out = append(out, "--"+name, show(f.Value.String()))
 			}
@@ -58,6 +61,19 @@ func (st *State) reaching(c *cobra.Command) (out []string) {
 		given(secretFlags, func(string) string { return "TOKEN" })
 	}
 	return out
+}
+
+// address is that of a service without what may be secret in it, such as a password that does not belong there. Of one that can't be read, all may be.
+func address(given string) string {
+	u, err := url.Parse(given)
+	if err != nil || u.Host == "" {
+		return "SERVER"
+	}
+	if u.User == nil && u.RawQuery == "" && u.Fragment == "" {
+		return shellWord(given)
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return shellWord(u.String())
 }
 
 // plainWord is what a shell takes as it is.

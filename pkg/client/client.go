@@ -55,9 +55,11 @@ type Client struct {
 
 // New checks options and makes a Client. It sends nothing.
 func New(o Options) (*Client, error) {
+	if strings.ContainsAny(o.Server, "@?#") { // what stands beside these may be secret
+		return nil, errors.New("the server's address has a user, a password, a query or a fragment: want one such as http://127.0.0.1:8080, and a credential by itself")
+	}
 	u, err := url.Parse(o.Server)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil ||
-		u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("server %q: want an address such as http://127.0.0.1:8080", o.Server)
 	}
 	c := &Client{

@@ -44,12 +44,14 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		{Server: "ftp://host"},
 		{Server: "http://"},
 		{Server: "http://user:secret@host"},
-		{Server: "http://host?x=1"},
+		{Server: "http://user:secret%@host"},
+		{Server: "user:secret@host"},
+		{Server: "http://host?x=secret"},
 		{Server: "http://host", Token: "a", AdminToken: "b"},
 		{Server: "http://host", AdminToken: "a", CollectionToken: "b"},
 	} {
-		if _, err := client.New(o); err == nil {
-			t.Errorf("%+v: accepted", o)
+		if _, err := client.New(o); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }
