@@ -95,6 +95,7 @@ func (s *Server) sendProblem(w http.ResponseWriter, r *request, p *api.Problem, 
 	if err != nil { // strings and integers only
 		body = []byte(`{"status":500,"code":"internal","detail":"internal error"}`)
 	}
+	body = r.withoutOthers(body)
 	media := api.MediaProblem
 	if r.route.right.kind == rightMCP {
 		body, media = s.refuseMCP(w, r, p), api.MediaJSON

@@ -71,5 +71,6 @@ func (r *request) json(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return errs.Wrap(err, "encode answer")
 	}
+	body = r.withoutOthers(body)
 	return r.respond(w, status, func(dst []byte) []byte { return append(dst, body...) })
 }

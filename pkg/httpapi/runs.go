@@ -67,7 +67,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *request, run *operation.Run
 	}
 	return s.stream(w, r, check, func(ctx context.Context, send sendEvent) error {
 		err := follow(ctx, after, func(e operation.Event) error {
-			return send(e.ID, string(e.Kind), document.AppendJSON(nil, e.Data, nil))
+			return send(e.ID, string(e.Kind), r.withoutOthers(document.AppendJSON(nil, e.Data, nil)))
 		})
 		if errors.Is(err, operation.ErrNotFound) { // its record went meanwhile: there is no more to tell
 			return nil
