@@ -14,7 +14,6 @@ import (
 
 // finish gives the run its last state: first in the record, then to its followers.
 func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
-	err = l.orFailed(err)
 	result, failed := packable(outcome.Result, maxResult)
 	output := bson.RawValue{}
 	if failed == nil {
@@ -24,6 +23,10 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 		err = failed
 	}
 	l.mu.Lock()
+	err = l.orSettled(err)
+	if err == nil && l.came != nil {
+		result, output, outcome.Subject, failed = unpack(l.came.Result), unpack(l.came.Output), l.came.Subject, nil
+	}
 	l.run.Status, l.run.Error = ending(err)
 	l.run.FinishedAt = l.runs.now()
 	if gave := l.run.Status == Succeeded || l.run.Status == Failed; gave && failed == nil {
@@ -106,6 +109,10 @@ func (l *Live) finish(ctx context.Context, outcome Outcome, err error) {
 func ending(err error) (Status, *Failure) {
 	if err == nil {
 		return Succeeded, nil
+	}
+	if open, ok := errors.AsType[*openError](err); ok && !errors.Is(err, ErrLost) { // whatever it was ended for besides
+		e := errs.From(open.error)
+		return Failed, &Failure{Code: e.Code, Message: cut(e.Message), Fields: e.Fields, Open: true}
 	}
 	for _, known := range []struct {
 		cause  *errs.Error

@@ -59,6 +59,7 @@ type Live struct {
 	changed  chan struct{} // closed and made anew by each event
 	spanBusy time.Time     // until when a fenced transaction may keep the record from being renewed
 	failed   error         // what its work has come to, by Settle, if it has failed; the function itself may say another reason
+	came     *decided      // what its work has come to, by Settle, if it is done
 }
 
 // Run tells how the run stands.

@@ -16,6 +16,7 @@ import (
 // Run looks after the runs of databases until ctx ends: it gives up those whose instance is gone, and lets go of old
 // ones.
 func (rs *Runs) Run(ctx context.Context, databases func(ctx context.Context) ([]string, error)) {
+	defer rs.heirWork.Wait()
 	for {
 		names, err := databases(ctx)
 		for _, name := range names {
@@ -73,7 +74,12 @@ func (rs *Runs) Patrol(ctx context.Context, database string) error {
 	}
 	rs.forget(database, found)
 	for _, r := range silent {
-		err = errors.Join(err, rs.giveUp(ctx, database, r))
+		rs.ask(ctx, database, r)
+	}
+	patience, done := context.WithTimeout(ctx, rs.silence())
+	defer done()
+	for _, r := range silent {
+		err = errors.Join(err, rs.giveUp(ctx, patience, database, r))
 	}
 	return errors.Join(err, rs.dropOld(ctx, database))
 }
@@ -105,17 +111,18 @@ func (rs *Runs) forget(database string, found map[liveKey]bool) {
 	maps.DeleteFunc(rs.seen, func(key liveKey, _ sighting) bool { return gone(key) })
 	if found != nil { // else the database could not be asked
 		maps.DeleteFunc(rs.left, func(key liveKey, _ time.Time) bool { return gone(key) })
+		maps.DeleteFunc(rs.asked, func(key liveKey, _ *asking) bool { return gone(key) })
 	}
 }
 
 // giveUp says in the record of a run that it is lost, unless the run has been heard of meanwhile, has come to its end before its instance was gone, or has left
 // what others end.
-func (rs *Runs) giveUp(ctx context.Context, database string, r *record) error {
+func (rs *Runs) giveUp(ctx, patience context.Context, database string, r *record) error {
 	how, failed := decided{}, error(nil)
 	if r.Decided != nil {
 		how = *r.Decided
 	} else {
-		wait, as := rs.waits(ctx, database, r)
+		wait, as := rs.waits(ctx, patience, database, r)
 		if wait {
 			return nil
 		}

@@ -134,7 +134,15 @@ type Failure struct {
 	Code    string            `bson:"code"`
 	Message string            `bson:"message"`
 	Fields  []errs.FieldError `bson:"fields,omitempty"`
+	Open    bool              `bson:"open,omitempty"` // see the function of that name
 }
+
+// Open marks the error of a run whose work goes on when it has ended: it has failed for now, and gets the end that its work comes to from who ends that, by Runs.Settle.
+func Open(err error) error { return &openError{err} }
+
+type openError struct{ error }
+
+func (e *openError) Unwrap() error { return e.error }
 
 // EventKind is what an event tells of.
 type EventKind string

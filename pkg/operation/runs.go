@@ -61,6 +61,8 @@ type Runs struct {
 	metrics *metrics
 	work    sync.WaitGroup
 
+	heirWork sync.WaitGroup // heirs that look at what runs have left
+
 	mu       sync.Mutex
 	closed   bool
 	live     map[liveKey]*Live
@@ -68,6 +70,7 @@ type Runs struct {
 	prepared map[string]bool // databases whose indexes are there
 	seen     map[liveKey]sighting
 	left     map[liveKey]time.Time // since when a silent run is waited for, as it has left something
+	asked    map[liveKey]*asking
 	heirs    map[Kind]Heir
 	pruned   map[string]time.Time // by database, by the monotonic clock
 	onLost   func(ctx context.Context, database string, run *Run)
@@ -115,7 +118,7 @@ func New(opts Options) (*Runs, error) {
 		opts: opts, log: opts.Logger, metrics: m,
 		now:  func() time.Time { return opts.Now().UTC().Truncate(time.Millisecond) },
 		live: map[liveKey]*Live{}, places: map[Kind]*pool{}, prepared: map[string]bool{},
-		seen: map[liveKey]sighting{}, left: map[liveKey]time.Time{}, heirs: map[Kind]Heir{}, pruned: map[string]time.Time{},
+		seen: map[liveKey]sighting{}, left: map[liveKey]time.Time{}, asked: map[liveKey]*asking{}, heirs: map[Kind]Heir{}, pruned: map[string]time.Time{},
 	}, nil
 }
 

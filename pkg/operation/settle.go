@@ -21,7 +21,7 @@ type decided struct {
 }
 
 // Heir looks at what a run has left whose instance is gone, before the run is given up. It may end that, and Settle the run. left says that something is left
-// that somebody is still to end, and to settle the run by.
+// that somebody is still to end, and to settle the run by. It may take its time, until ctx ends: other runs don't wait for it.
 type Heir func(ctx context.Context, database string, run *Run) (left bool, err error)
 
 // Inherit has heir called for runs of a kind that are about to be given up. It is to be set before the first Patrol.
@@ -34,16 +34,63 @@ func (rs *Runs) Inherit(kind Kind, heir Heir) {
 // leftBeats is for so long a run is not given up of which something is left: then it is lost, and may be settled still.
 const leftBeats = 30
 
-// waits says that a silent run is not to be given up now, for what it has left, or as what it is given up else.
-func (rs *Runs) waits(ctx context.Context, database string, r *record) (wait bool, as *errs.Error) {
+// asking is an heir that looks at what a run has left, aside: that may take long, such as where a store does not answer.
+type asking struct {
+	beat  int64
+	token string
+	done  chan struct{}
+	left  bool // once it is done, as is
+	err   error
+	old   bool // a Patrol has waited for it
+}
+
+// ask has the heir of a silent run look at what it has left, unless it does so already, or nobody has to.
+func (rs *Runs) ask(ctx context.Context, database string, r *record) {
 	key := liveKey{database, r.ID}
 	rs.mu.Lock()
-	heir, since := rs.heirs[r.Kind], rs.left[key]
+	defer rs.mu.Unlock()
+	heir := rs.heirs[r.Kind]
+	if heir == nil || r.Decided != nil {
+		return
+	}
+	if a := rs.asked[key]; a != nil && a.beat == r.Beat && a.token == r.Token { // else it is an answer of before
+		return
+	}
+	a := &asking{beat: r.Beat, token: r.Token, done: make(chan struct{})}
+	rs.asked[key] = a
+	run := r.Run
+	rs.heirWork.Go(func() {
+		defer close(a.done)
+		a.left, a.err = heir(ctx, database, &run)
+	})
+}
+
+// waits says that a silent run is not to be given up now, for what it has left, or as what it is given up else. For an answer of its heir it waits until patience ends, once.
+func (rs *Runs) waits(ctx, patience context.Context, database string, r *record) (wait bool, as *errs.Error) {
+	key := liveKey{database, r.ID}
+	rs.mu.Lock()
+	a, since := rs.asked[key], rs.left[key]
+	fresh := a != nil && !a.old
 	rs.mu.Unlock()
-	if heir == nil {
+	if a == nil {
 		return false, ErrLost
 	}
-	left, err := heir(ctx, database, &r.Run)
+	if fresh {
+		select {
+		case <-a.done:
+		case <-patience.Done():
+		}
+	}
+	left, err := true, error(nil)
+	rs.mu.Lock()
+	select {
+	case <-a.done:
+		left, err = a.left, a.err
+		delete(rs.asked, key)
+	default:
+		a.old = true
+	}
+	rs.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
 		rs.log.DebugContext(ctx, "what a run has left is not ended yet", "kind", r.Kind, "run", r.ID, "error", err)
 	}
@@ -63,7 +110,7 @@ func (rs *Runs) waits(ctx context.Context, database string, r *record) (wait boo
 const settleTries = 5
 
 // Settle gives a run the end that its work has come to, whoever has brought it there: with failed nil it succeeds. Of a run that this instance does, and that succeeds, it notes that:
-// should the instance die before the run has ended, that is its end all the same. A run of another instance has ended with it, also one that was given up before; one that
+// should the instance die before the run has ended, or the run end as one whose work is Open, that is its end all the same. A run that has ended so gets its end by this, too. A run of another instance has ended with it, also one that was given up before; one that
 // has ended in another way, or that nobody keeps any more, stays as it is. It can be called again.
 func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome, failed error) error {
 	d := decided{Subject: outcome.Subject}
@@ -81,14 +128,22 @@ func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome
 	l := rs.live[liveKey{database, id}]
 	rs.mu.Unlock()
 	if l != nil {
-		if failed != nil { // it says so itself, and why, unless it was silent for too long
-			l.mu.Lock()
-			l.failed = failed
-			l.mu.Unlock()
+		switch ended, over := l.note(nil, failed); {
+		case ended && !over:
+			return errEnding
+		case ended: // its record says how
+		case failed != nil: // it says so itself, and why, unless it was silent for too long
 			return nil
-		}
-		if err := l.decide(ctx, d); !isLost(err) {
-			return err
+		default:
+			err := l.decide(ctx, d)
+			if err == nil {
+				if ended, _ := l.note(&d, nil); ended { // meanwhile
+					return errEnding
+				}
+			}
+			if !isLost(err) {
+				return err
+			}
 		}
 	}
 	var err error
@@ -98,6 +153,24 @@ func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome
 		}
 	}
 	return err
+}
+
+// errEnding is for who settles a run at the moment at which it ends: a little later, it is known how.
+var errEnding = errs.New(errs.Unavailable, "run_ending", "the run is about to end: try again")
+
+// note keeps what the work of a run has come to for its end, unless it has come to that: then over says that its record has it.
+func (l *Live) note(came *decided, failed error) (ended, over bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		if came != nil {
+			l.came = came
+		}
+		if failed != nil {
+			l.failed = failed
+		}
+	}
+	return l.ended, l.over
 }
 
 // decide notes the outcome that the run has in any case.
@@ -123,7 +196,8 @@ func (rs *Runs) settle(ctx context.Context, database, id string, seen *record, d
 		rs.log.WarnContext(ctx, "the record of a run can't be read", "run", id, "error", err)
 		return nil, nil //nolint:nilnil // likewise
 	}
-	if !r.Status.Active() && r.Status != Lost || seen != nil && (r.Token != seen.Token || r.Beat != seen.Beat || r.Status != seen.Status) {
+	open := r.Error != nil && r.Error.Open
+	if !r.Status.Active() && r.Status != Lost && !open || seen != nil && (r.Token != seen.Token || r.Beat != seen.Beat || r.Status != seen.Status) {
 		return nil, nil //nolint:nilnil // it has ended, or was written meanwhile
 	}
 	run := r.Run
@@ -144,7 +218,11 @@ func (rs *Runs) settle(ctx context.Context, database, id string, seen *record, d
 	if run.Status == Lost {
 		log = rs.log.WarnContext
 	}
-	log(ctx, "a run whose instance is gone has ended", "kind", run.Kind, "name", run.Name, "run", run.ID, "status", run.Status, "instance", run.Instance)
+	what := "a run whose instance is gone has ended"
+	if open {
+		what = "a run whose work went on has ended with that"
+	}
+	log(ctx, what, "kind", run.Kind, "name", run.Name, "run", run.ID, "status", run.Status, "instance", run.Instance)
 	return &run, nil
 }
 
@@ -171,19 +249,25 @@ func (rs *Runs) end(ctx context.Context, database string, before *record, run *R
 	return err
 }
 
-// orFailed is the end of a run that was silent for too long: lost, unless it is known what its work has come to.
-func (l *Live) orFailed(err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if errors.Is(err, ErrLost) && l.failed != nil {
+// orSettled is the end of a run that was silent for too long, or whose work went on: that which its work has come to, where that is known. mu is held.
+func (l *Live) orSettled(err error) error {
+	_, open := errors.AsType[*openError](err)
+	switch {
+	case !open && !errors.Is(err, ErrLost):
+	case l.failed != nil:
 		return l.failed
+	case open && l.came != nil:
+		return nil
 	}
 	return err
 }
 
 // settled gives the run as others have ended it; nil: they have not, or it can't be read. That they have given it up is no end if this process knows what its work has come to.
 func (l *Live) settled(ctx context.Context) *Run {
-	if failed := l.orFailed(ErrLost); !errors.Is(failed, ErrLost) {
+	l.mu.Lock()
+	failed := l.orSettled(ErrLost)
+	l.mu.Unlock()
+	if !errors.Is(failed, ErrLost) {
 		if _, err := l.runs.settle(ctx, l.database, l.run.ID, nil, decided{}, failed); err != nil {
 			l.runs.log.WarnContext(ctx, "a run that was given up stays lost, though it has ended", "run", l.run.ID, "error", err)
 		}

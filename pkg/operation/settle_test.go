@@ -3,6 +3,7 @@ package operation_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -234,7 +235,7 @@ func TestGivenUpAsSeen(t *testing.T) {
 		lives, dies := does.start(spec(w), untilEnd), does.start(spec(w), untilEnd)
 		told := 0
 		now.OnLost(func(context.Context, string, *operation.Run) { told++ })
-		during := func() { time.Sleep(time.Minute) } // its instance writes the record meanwhile
+		during := func() { time.Sleep(5 * time.Second) } // its instance writes the record meanwhile
 		now.Inherit(operation.Action, func(context.Context, string, *operation.Run) (bool, error) {
 			during()
 			return false, nil
@@ -251,6 +252,89 @@ func TestGivenUpAsSeen(t *testing.T) {
 		wantEnd(t, "given up by another one", now, dies, "lost", "run_lost", "", "", "error lost")
 		if told > 0 {
 			t.Errorf("what others have given up is told %d times", told)
+		}
+	})
+}
+
+// TestHeirsApart: an heir that gets no answer keeps nobody else from being ended, neither in the same look nor in later ones, and its own run for no longer than what it has left may.
+func TestHeirsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory(t)
+		dead := w.instance(operation.Options{})
+		stuck, more := dead.start(spec(w), untilEnd), dead.start(spec(w), untilEnd)
+		dead.link.Kill()
+		now := w.instance(operation.Options{Alone: true})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		asked := map[string]int{}
+		var mu sync.Mutex
+		now.Inherit(operation.Action, func(ctx context.Context, _ string, run *operation.Run) (bool, error) {
+			mu.Lock()
+			asked[run.ID]++
+			mu.Unlock()
+			if run.ID == stuck.ID {
+				<-ctx.Done()
+				return true, context.Cause(ctx)
+			}
+			now.settle(more, came, nil)
+			return false, nil
+		})
+		patrol := func() (took time.Duration) {
+			began := time.Now()
+			if err := now.Patrol(ctx, w.database); err != nil {
+				t.Error(err)
+			}
+			return time.Since(began)
+		}
+		if took := patrol(); took > 12*time.Second {
+			t.Errorf("the first look takes %s", took)
+		}
+		wantEnd(t, "the other one", now, more, "succeeded", "", `"restored"`, "snap", "done succeeded")
+		took := patrol()
+		mu.Lock()
+		n := asked[stuck.ID]
+		mu.Unlock()
+		if took > 0 || n != 1 {
+			t.Errorf("the next one takes %s, and %d heirs look at once", took, n)
+		}
+		if run := now.get(stuck); run.Status != operation.Running {
+			t.Errorf("it is %s while something is left", run.Status)
+		}
+		time.Sleep(3 * time.Minute)
+		patrol()
+		wantEnd(t, "nobody ends it", now, stuck, "lost", "run_left", "", "", "error lost")
+		stop()
+		synctest.Wait()
+	})
+}
+
+// TestSettleOfOpen: a run whose work goes on when it has ended gets the end of that, once, also where it is known before, and whatever else it was ended for.
+func TestSettleOfOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory(t)
+		i := w.instance(operation.Options{})
+		opens := func(while func(r *operation.Live)) operation.Ref {
+			return i.start(spec(w), func(_ context.Context, r *operation.Live) (operation.Outcome, error) {
+				while(r)
+				return operation.Outcome{}, errors.Join(operation.ErrCancelled, operation.Open(errBack))
+			})
+		}
+		nothing := func(*operation.Live) {}
+		forward, back := opens(nothing), opens(nothing)
+		known := opens(func(r *operation.Live) { i.settle(operation.Ref{ID: r.Run().ID}, came, nil) })
+		for _, ref := range []operation.Ref{forward, back, known} {
+			i.wait(ref)
+		}
+		synctest.Wait()
+		wantEnd(t, "for now", i, forward, "failed", "taken_back", "", "", "error failed")
+		wantEnd(t, "known before", i, known, "succeeded", "", `"restored"`, "snap", "done succeeded")
+		i.settle(forward, came, nil)
+		i.settle(back, operation.Outcome{}, errs.New(errs.Conflict, "undone", "it was undone"))
+		for range 2 {
+			wantEnd(t, "done", i, forward, "succeeded", "", `"restored"`, "snap", "done succeeded")
+			wantEnd(t, "undone", i, back, "failed", "undone", "", "", "error failed")
+			i.settle(forward, operation.Outcome{}, errBack)
+			i.settle(back, came, nil)
 		}
 	})
 }

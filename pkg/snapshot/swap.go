@@ -54,7 +54,10 @@ func (r *restore) swap(ctx context.Context, j *journal, shut gate.Shut) error {
 
 // errUnfinished is for a restore that could not be ended behind the point from which on it may be decided.
 var errUnfinished = errs.New(errs.Unavailable, "restore_unfinished",
-	"the disk or the store failed in the last step of the restore, so the project is closed: svcd tries every second to end it, with all restored or all as before; the service's log says what fails")
+	"the disk or the store failed in the last step of the restore, so the project is closed: svcd tries every second to end it, with all restored or all as before, and this run says then which; the service's log says what fails")
+
+// IsUnfinished says that a restore has failed, and that somebody ends it still, who tells how (Options.Ended).
+func IsUnfinished(err error) bool { return err != nil && errs.From(err).Code == errUnfinished.Code }
 
 // isLoading says that nothing is decided of it yet.
 func (r *restore) isLoading(ctx context.Context) bool {

@@ -12,7 +12,7 @@ import (
 
 // ErrUndone is how the run of a restore ends whose instance is gone, where nothing was restored.
 var ErrUndone = errs.New(errs.Conflict, "restore_undone",
-	"the instance that did this is gone, and what it had begun was taken back: records and files are as they were before; start it again")
+	"the instance of svcd that did this is gone, or stood still for too long, and what it had begun was taken back: records and files are as they were before; start it again")
 
 // Ended is for snapshot.Options: it gives the run of a restore the end that the restore has come to, whoever has brought it there.
 func (s *Service) Ended(ctx context.Context, e snapshot.Ended) error {

@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/document"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/snapshot"
@@ -193,6 +195,51 @@ func outlive(w *world, when string, patrol bool, into string) {
 	equal(w.T, "the result of a restore that was outlived, and of one that was not", want, got)
 	if left := next.ended[0]; !left.Forward || left.Snapshot != id {
 		w.Errorf("told is %+v", left)
+	}
+}
+
+// TestRestoreUnfinished: the run of a restore that could not be ended behind its last step has failed, and ends with the restore: as done, with its result, once.
+func TestRestoreUnfinished(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.take("all")
+	var broken atomic.Bool
+	broken.Store(true)
+	one := w.begin(w.store, nil, func(tell func() error) error {
+		if broken.Load() {
+			return errors.New("nothing can be told")
+		}
+		return tell()
+	})
+	run, err := one.Start(t.Context(), w.p, runs.Start{Kind: operation.Restore, Snapshot: id, Restore: &runs.Restore{}})
+	if err == nil {
+		run, err = one.Wait(t.Context(), w.p, run)
+	}
+	if err != nil || run.Status != operation.Failed || run.Error == nil || run.Error.Code != "restore_unfinished" {
+		t.Fatalf("%v, %s %+v", err, run.Status, run.Error)
+	}
+	broken.Store(false)
+	for range 2 {
+		for {
+			if err := one.snaps.Recover(t.Context(), w.p); err == nil {
+				break
+			} else if e := errs.From(err); e.Code != "run_ending" {
+				t.Fatal(err)
+			}
+		}
+		now, err := one.Get(t.Context(), w.p, run.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := 0
+		for _, e := range now.Events {
+			if e.Kind == operation.EventDone || e.Kind == operation.EventError {
+				ends++
+			}
+		}
+		if got := resultOf(w, now); now.Error != nil || ends != 1 || now.LastEvent <= run.LastEvent || got.Restored == nil || got.Restored.Safety == "" {
+			t.Errorf("%+v, %d ends, the last event is %d behind %d, %+v", now.Error, ends, now.LastEvent, run.LastEvent, got.Restored)
+		}
 	}
 }
 

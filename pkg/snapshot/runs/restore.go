@@ -96,6 +96,9 @@ func (s *Service) bringBack(ctx context.Context, p *project.Project, id, profile
 		}
 		return err
 	})
+	if snapshot.IsUnfinished(err) {
+		err = operation.Open(err)
+	}
 	if err != nil {
 		return nil, err
 	}
