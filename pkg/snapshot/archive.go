@@ -124,6 +124,11 @@ func (s *Snapshots) unpack(ctx context.Context, p *project.Project, from io.Read
 	if err != nil {
 		return Info{}, err
 	}
+	for i := range m.Collections {
+		if err := m.Collections[i].canBe(); err != nil { // who would restore it is far away by then
+			return Info{}, foreign(err.Error())
+		}
+	}
 	if o.Profile == "" {
 		o.Profile = m.Profile
 	}
@@ -247,7 +252,7 @@ func (s *Snapshots) extract(ctx context.Context, root *folder.Folder, partial st
 		return State{}, err
 	}
 	t.tell()
-	v, err := verify(ctx, dir, m.ID, 0, t)
+	v, err := verifyForeign(ctx, dir, m.ID, t)
 	if err != nil {
 		return State{}, err
 	}

@@ -43,7 +43,7 @@ var forgedRecords = map[string]struct {
 	"an empty line":             {refused, []string{``}},
 	"two on a line":             {refused, []string{`{"_id":"a"} {"_id":"b"}`}},
 	"deep nesting":              {refused, []string{`{"_id":"a","v":` + strings.Repeat(`{"a":`, 10000) + `null` + strings.Repeat("}", 10000) + `}`}},
-	"two ids":                   {useless, []string{`{"_id":"a","_id":"b"}`}},
+	"two ids":                   {refused, []string{`{"_id":"a","_id":"b"}`}},
 	"one value of a unique key": {useless, []string{`{"_id":"a","sku":"1"}`, `{"_id":"b","sku":"1"}`}},
 	"an id that is null":        {restored, []string{`{"_id":null}`}},
 	"one that is NaN":           {restored, []string{`{"_id":{"$numberDouble":"NaN"}}`}},
@@ -76,7 +76,7 @@ func TestS53Forged(t *testing.T) {
 	teststore.Each(t, func(t *testing.T, s store.Store) {
 		id := idOf(0).Hex()
 		for _, name := range []string{"svc.restores", "svc.tokens", "system.users", "$cmd", "../x", "x\x00y", ".restore", strings.Repeat("x", 121)} {
-			forge(t, s, useless, func(f *forgery) { f.collection(name, `{"_id":"restore","step":"decided"}`) })
+			forge(t, s, refused, func(f *forgery) { f.collection(name, `{"_id":"restore","step":"decided"}`) })
 		}
 		for name, tt := range forgedRecords {
 			t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestS53Forged(t *testing.T) {
 			`{"name":"x","keys":[{"path":"a"}],"where":1}`:                                      refused,
 			`{"name":"x","keys":[{"path":"a"}],"expireAfterSeconds":9223372036854775807}`:       refused,
 			`{"name":"x","keys":[{"path":"a"}],"partial":{"$where":"1"}}`:                       refused,
-			`{"name":"x","keys":[{"path":"a"}]},{"name":"x","keys":[{"path":"b"}]}`:             useless,
+			`{"name":"x","keys":[{"path":"a"}]},{"name":"x","keys":[{"path":"b"}]}`:             refused,
 			`{"name":"x","keys":[{"path":"title"}]},{"name":"y","keys":[{"path":"svc.other"}]}`: restored,
 		} {
 			forge(t, s, becomes, func(f *forgery) { f.files["indexes.json"] = `{"posts":{"indexes":[` + index + `]}}` })

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,11 +73,16 @@ func decodeIndexes(text []byte) (indexes, error) {
 		return nil, err
 	}
 	for name, c := range x {
+		names := map[string]bool{}
 		for i := range c.Indexes {
 			index, err := c.Indexes[i].index()
 			if err == nil {
 				err = index.Check()
 			}
+			if err == nil && names[index.Name] {
+				err = errors.New("it is there twice")
+			}
+			names[index.Name] = true
 			if err != nil {
 				return nil, fmt.Errorf("the index %s of %s: %w", c.Indexes[i].Name, name, err)
 			}

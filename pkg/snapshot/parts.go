@@ -98,10 +98,18 @@ func (r *restore) plan(ctx context.Context) error {
 // shadowMark begins the names of collections that are being restored: they are for bookkeeping, which nobody reaches.
 const shadowMark = "svc.restore."
 
+// canBe refuses a name that no collection of a project has.
+func (c *Collection) canBe() error {
+	if store.IsBookkeeping(c.Name) || store.CheckCollectionName(c.Name) != nil {
+		return fmt.Errorf("no collection of a project has the name %q", c.Name)
+	}
+	return nil
+}
+
 // part finds the place of a collection.
 func (r *restore) part(c *Collection) (*part, error) {
-	if store.IsBookkeeping(c.Name) || store.CheckCollectionName(c.Name) != nil {
-		return nil, damaged("no collection of a project has the name %q", c.Name)
+	if err := c.canBe(); err != nil {
+		return nil, damaged("%s", err)
 	}
 	one := &part{name: c.Name, col: c, config: r.p.Collections[c.Name]}
 	if one.known = one.config != nil; one.known {

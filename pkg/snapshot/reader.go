@@ -117,6 +117,14 @@ func (r *fileRecords) next() (bson.Raw, error) {
 	return doc, nil
 }
 
+// storable refuses the record that was read last if no store takes it.
+func (r *fileRecords) storable(doc bson.Raw) error {
+	if err := (&store.Op{Kind: store.Insert, Doc: doc}).Check(); err != nil {
+		return fmt.Errorf("record %d can't be stored: %w", r.count, err)
+	}
+	return nil
+}
+
 func (r *fileRecords) fromLine() (bson.Raw, error) {
 	r.line = r.line[:0]
 	for {

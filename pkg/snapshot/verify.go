@@ -78,6 +78,7 @@ type checking struct {
 	t      *tracker
 	hasher hasher
 
+	foreign  bool // what is read was made elsewhere
 	sumsOnly bool // the manifest is good for the sums of files only
 
 	rotten map[string][]fs.FileInfo // files that are not what was written, whatever is wrong with the manifest
@@ -86,17 +87,20 @@ type checking struct {
 	differing   map[string]string      // what files of records are that are not what these say, by place
 }
 
-// verify checks what is in a folder.
-func verify(ctx context.Context, dir *folder.Folder, id string, sample float64, t *tracker) (*Verification, error) {
-	c, err := check(ctx, dir, id, sample, t)
-	if err != nil {
-		return nil, err
-	}
-	return c.v, nil
+// verifyForeign checks all of what has come in from elsewhere: also that a store takes its records.
+func verifyForeign(ctx context.Context, dir *folder.Folder, id string, t *tracker) (*Verification, error) {
+	c := &checking{dir: dir, v: &Verification{}, t: t, rotten: map[string][]fs.FileInfo{}, foreign: true}
+	return c.v, c.check(ctx, id)
 }
 
+// check checks what is in a folder.
 func check(ctx context.Context, dir *folder.Folder, id string, sample float64, t *tracker) (*checking, error) {
 	c := &checking{dir: dir, v: &Verification{Sample: sample}, t: t, rotten: map[string][]fs.FileInfo{}}
+	return c, c.check(ctx, id)
+}
+
+func (c *checking) check(ctx context.Context, id string) error {
+	dir, sample, t := c.dir, c.v.Sample, c.t
 	m, err := readManifest(dir)
 	if err == nil {
 		if err = m.isOf(id); err != nil {
@@ -107,12 +111,12 @@ func check(ctx context.Context, dir *folder.Folder, id string, sample float64, t
 		name, text, _ := strings.Cut(strings.TrimPrefix(errs.From(err).Message, ErrDamaged.Message+": "), ": ")
 		c.found(name, text)
 		if c.sumsOnly = true; m == nil {
-			return c, c.withoutManifest(ctx)
+			return c.withoutManifest(ctx)
 		}
 	}
 	c.m, c.collections, c.differing = m, m.byFile(), m.differing()
 	if err := c.tree(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	var files []*File
 	var bytes int64
@@ -128,13 +132,13 @@ func check(ctx context.Context, dir *folder.Folder, id string, sample float64, t
 	t.begin(Verifying, int64(len(files)), bytes)
 	for _, f := range files {
 		if err := c.file(ctx, f); err != nil {
-			return nil, err
+			return err
 		}
 		c.v.Files++
 		c.v.Bytes += f.Size
 		t.done(1, f.Size)
 	}
-	return c, ctx.Err()
+	return ctx.Err()
 }
 
 // foundIn notes damage of a file that is there. sure says that it is none of the manifest.
@@ -273,6 +277,9 @@ func (c *checking) export(
 		var doc bson.Raw
 		if doc, err = r.next(); err == nil {
 			bytes += int64(len(doc))
+			if c.foreign {
+				err = r.storable(doc)
+			}
 			if c.m.Media && (c.m.Mode != Both || r.zip != nil) {
 				c.references(col, doc)
 			}
