@@ -96,6 +96,8 @@ func (s *Snapshots) recover(ctx context.Context, p *project.Project) error {
 		if forward {
 			s.replaced(p)
 		}
+	} else if s.isStuck(p) { // another process has ended it, and may have done it
+		s.replaced(p)
 	}
 	s.unstick(p)
 	return nil

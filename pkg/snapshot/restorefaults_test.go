@@ -455,6 +455,52 @@ func TestRestoreStuck(t *testing.T) {
 	})
 }
 
+// TestRestoreStuckEndedElsewhere: where another process has done a restore that is stuck here, this one opens what it keeps shut, and what depends on the records is looked at
+// here, too.
+func TestRestoreStuckEndedElsewhere(t *testing.T) {
+	teststore.EachParallel(t, func(t *testing.T, s store.Store) {
+		w := newTroubled(newWorld(t, s))
+		w.fillWith(6, 30)
+		info := w.create("daily")
+		want := w.state()
+		w.change()
+		w.f.ask = func(op, _ string) (error, error) {
+			if op == "rename" {
+				return errLost, nil
+			}
+			return nil, nil
+		}
+		replaced := 0
+		w.snaps = snapshot.New(snapshot.Options{
+			Store: w.f, Media: w.library, Version: "1.2.3", Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler), Gate: w.gate,
+			Replaced: func(*project.Project) { replaced++ },
+		})
+		_, err := w.snaps.Restore(t.Context(), w.p, info.ID, w.p, replaceAll, nil)
+		if e := errs.From(err); e == nil || e.Code != "restore_unfinished" || replaced > 0 {
+			t.Errorf("%v, replaced %d times", err, replaced)
+		}
+		other := snapshot.New(snapshot.Options{Store: w.store, Media: w.library, Version: "1.2.3", Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler)})
+		if err := other.Recover(t.Context(), w.p); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.reaches(); !errors.Is(err, gate.ErrShut) {
+			t.Errorf("the records are reached: %v", err)
+		}
+		for range 2 {
+			if err := w.snaps.Recover(t.Context(), w.p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.reaches(); err != nil || replaced != 1 {
+			t.Errorf("%v, replaced %d times", err, replaced)
+		}
+		if diff := cmp.Diff(want, w.state()); diff != "" {
+			t.Error(diff)
+		}
+		w.leaves(t)
+	})
+}
+
 // TestRecoverAbandoned: a restore whose process does not show, and that still holds what makes it alone, is not ended; at a start it is left to
 // that one, and otherwise what keeps writers away stays until it is over.
 func TestRecoverAbandoned(t *testing.T) {
