@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/svcctl/svc/pkg/folder"
 	"github.com/svcctl/svc/pkg/project"
 )
 
@@ -20,6 +21,14 @@ func Forged(m *Manifest) (manifest, sum []byte, err error) {
 	m.Root = m.root()
 	text, err := m.encode()
 	return text, sumLine(text), err
+}
+
+// Kept is a state as it is read again.
+func Kept(root *folder.Folder, at string, state State) (State, error) {
+	if err := writeState(root, at, state); err != nil {
+		return State{}, err
+	}
+	return readState(root, at), nil
 }
 
 // Rests are those of a reading of records each of which takes some time, by a clock of its own.

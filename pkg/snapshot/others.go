@@ -121,7 +121,7 @@ func (s *State) spoil(at time.Time, found []Finding) (changed bool) {
 		damage.Found = slices.Clone(damage.Found)
 	}
 	for _, f := range found {
-		if damage.names(f.Path) || len(damage.Found) == maxWarnings { // of so many nobody could tell which of them are counted
+		if damage.names(f.Path) || len(damage.Found) == maxWarnings || damage.Problems > int64(len(damage.Found)) { // of what is not named nobody could tell whether it is counted
 			continue
 		}
 		damage.Problems++

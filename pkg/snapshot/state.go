@@ -43,7 +43,7 @@ type Verification struct {
 	Files    int64     `json:"files"`            // that were looked at
 	Bytes    int64     `json:"bytes"`
 	Problems int64     `json:"problems"`
-	Found    []Finding `json:"found,omitempty"`    // the first hundred problems
+	Found    []Finding `json:"found,omitempty"`    // the first hundred problems, or less where their names are very long
 	Dangling int64     `json:"dangling,omitempty"` // files that records name and that are not in it
 	Without  []Finding `json:"without,omitempty"`  // the first hundred of these
 }
@@ -142,14 +142,36 @@ func importedIn(text []byte) time.Time {
 }
 
 func writeState(root *folder.Folder, at string, state State) error {
-	text, err := json.Marshal(state)
+	text, err := state.encode()
 	if err == nil {
-		text, err = json.Marshal(stored{text, sumOf(text)})
-	}
-	if err == nil {
-		err = root.Write(at+stateEnding, append(text, '\n'))
+		err = root.Write(at+stateEnding, text)
 	}
 	return unwritten(err, "write the state of a snapshot")
+}
+
+// encode gives the bytes of a state, which are no more than are read: of what was found it leaves out the last ones where their names are so long, and all stay counted.
+func (s State) encode() ([]byte, error) {
+	for most := maxWarnings; ; {
+		text, err := json.Marshal(s)
+		if err == nil {
+			text, err = json.Marshal(stored{text, sumOf(text)})
+		}
+		if err != nil || len(text) < maxState || most == 0 {
+			return append(text, '\n'), err
+		}
+		most /= 2
+		s.Verified, s.Damage = s.Verified.first(most), s.Damage.first(most)
+	}
+}
+
+// first is a check of which so many findings are named.
+func (v *Verification) first(most int) *Verification {
+	if v == nil {
+		return nil
+	}
+	out := *v
+	out.Found, out.Without = out.Found[:min(most, len(out.Found))], out.Without[:min(most, len(out.Without))]
+	return &out
 }
 
 // Pin keeps a snapshot from being deleted, or lets it be again.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/folder"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
@@ -153,6 +154,33 @@ func TestLostStateStaysForeign(t *testing.T) {
 			}
 			if again, err := w.snaps.Look(t.Context(), w.p, info.ID); err != nil || !again.State.Foreign() || !again.State.LostAt.Equal(after.State.LostAt) {
 				t.Errorf("%s, %s: then %+v, %v", what, name, again.State, err)
+			}
+		}
+	}
+}
+
+// TestStateOfLongNames: what is known of a snapshot can be read again however long the names are of what was found; what is not named any more is counted.
+func TestStateOfLongNames(t *testing.T) {
+	t.Parallel()
+	root, err := folder.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for size, named := range map[int]int{10: 100, 4000: 50, 2 << 20: 0} { // of the texts of a hundred findings
+		v := &snapshot.Verification{At: at, Problems: 120, Dangling: 120}
+		for n := range 100 {
+			f := snapshot.Finding{Path: fmt.Sprint("media/", n), Text: strings.Repeat("x", size)}
+			v.Found, v.Without = append(v.Found, f), append(v.Without, f)
+		}
+		got, err := snapshot.Kept(root, "s", snapshot.State{Verified: v, Damage: v})
+		if err != nil || got.Damaged || got.Pinned {
+			t.Fatalf("%d: %v, %+v", size, err, got)
+		}
+		for _, v := range []*snapshot.Verification{got.Verified, got.Damage} {
+			if v.Problems != 120 || v.Dangling != 120 || len(v.Found) != named || len(v.Without) != named || named > 0 && v.Found[0].Path != "media/0" {
+				t.Errorf("%d: %d of %d are named", size, len(v.Found), v.Problems)
 			}
 		}
 	}
