@@ -6,6 +6,6 @@
 // from then on Live.Fence makes every transaction of the run fail, should its instance only have been paused. No
 // clock is compared with that of another machine: silence is measured by who watches.
 //
-// Start reading at Runs.Start, then Live. What does not live here: what a run does (pkg/jobs and others), when a job
+// Start reading at Runs.Start (start.go), then Live (live.go, keep.go). What does not live here: what a run does (pkg/jobs and others), when a job
 // is due (pkg/jobs), and who may see or cancel what (pkg/httpapi).
 package operation
