@@ -148,7 +148,14 @@ func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome
 	}
 	var err error
 	for range settleTries {
-		if _, err = rs.settle(ctx, database, id, nil, d, failed); !isLost(err) {
+		var run *Run
+		if run, err = rs.settle(ctx, database, id, nil, d, failed); !isLost(err) {
+			if run != nil && l != nil { // for as long as it is asked for here
+				l.mu.Lock()
+				l.run.Status, l.run.Error, l.run.FinishedAt, l.run.Subject = run.Status, run.Error, run.FinishedAt, run.Subject
+				l.run.Result, l.run.Output, l.run.Events, l.run.LastEvent = run.Result, run.Output, run.Events, run.LastEvent
+				l.mu.Unlock()
+			}
 			return err
 		}
 	}
