@@ -98,7 +98,7 @@ var layers = []layer{
 		"auth":          "system audit access errs",
 		"hooks":         "project script schema access errs",
 		"openapi":       "project fieldtype access schema document api errs",
-		"mcp":           "access api",
+		"mcp":           "access api document",
 	}},
 	{"L4", rooms{
 		"actions": "project hooks operation script schema access audit fieldtype document errs",

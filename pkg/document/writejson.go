@@ -131,8 +131,8 @@ func appendRareJSON(dst []byte, v bson.RawValue) []byte {
 		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), data), '"')
 	case bson.TypeRegex:
 		pattern, options := regexParts(v.Value)
-		dst = appendJSONText(append(dst, `"/`...), pattern)
-		dst = appendJSONText(append(dst, '/'), options)
+		dst = AppendJSONText(append(dst, `"/`...), pattern)
+		dst = AppendJSONText(append(dst, '/'), options)
 		return append(dst, '"')
 	case bson.TypeTimestamp:
 		dst = append(dst, `{"t":`...)
@@ -192,11 +192,11 @@ func append2(dst []byte, n int) []byte {
 }
 
 func appendJSONString(dst, s []byte) []byte {
-	return append(appendJSONText(append(dst, '"'), s), '"')
+	return append(AppendJSONText(append(dst, '"'), s), '"')
 }
 
-// appendJSONText writes the inside of a string. Only what JSON demands is escaped; what is not UTF-8 becomes U+FFFD.
-func appendJSONText(dst, s []byte) []byte {
+// AppendJSONText appends the inside of a JSON string, without its quotes. Only what JSON demands is escaped; what is not UTF-8 becomes U+FFFD.
+func AppendJSONText(dst, s []byte) []byte {
 	if !utf8.Valid(s) {
 		s = bytes.ToValidUTF8(s, []byte(string(utf8.RuneError)))
 	}

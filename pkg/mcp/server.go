@@ -13,6 +13,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/document"
 )
 
 // What the door says of itself (section "Versioning" of the interface). Clients that know newer revisions go on with this one.
@@ -235,7 +236,7 @@ func (s *Server) result(t *tool, p *access.Principal, args arguments, res *Respo
 	}
 	out := make([]byte, 0, len(data)+len(data)/4+128)
 	out = append(out, `{"content":[{"type":"text","text":"{\"data\":`...)
-	out = appendEscaped(out, data)
+	out = document.AppendJSONText(out, data)
 	if truncated {
 		out = append(out, `,\"truncated\":true`...)
 	}
@@ -318,26 +319,4 @@ func encode(v any) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return bytes.TrimSpace(out.Bytes())
-}
-
-// appendEscaped appends a text as it is inside of a JSON string.
-func appendEscaped(dst, text []byte) []byte {
-	if !utf8.Valid(text) {
-		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
-	}
-	const hex = "0123456789abcdef"
-	plain := 0 // where what needs nothing has begun
-	for i, c := range text {
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, text[plain:i]...)
-		plain = i + 1
-		if c < ' ' {
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		} else {
-			dst = append(dst, '\\', c)
-		}
-	}
-	return append(dst, text[plain:]...)
 }
