@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/project"
@@ -16,9 +17,20 @@ func (a *App) openGates(alone bool) snapshot.Gate {
 		return a.gate
 	}
 	a.barrier = barrier.New(barrier.Options{
-		Gate: a.gate, DB: a.store.Database(system.DatabaseName), Holder: holder(), Logger: a.cfg.Logger, Abandoned: a.abandoned,
+		Gate: a.gate, DB: a.store.Database(system.DatabaseName), Holder: holder(), Logger: a.cfg.Logger, Abandoned: a.abandoned, Wanted: a.wanted,
 	})
 	return a.barrier
+}
+
+// wanted has it known later since when a restore of another instance has been silent: else what that one holds would be waited for once more when it is dead.
+func (a *App) wanted(ctx context.Context, database string) {
+	namespace, ok := strings.CutPrefix(database, project.DatabaseName(""))
+	if !ok {
+		return
+	}
+	if err := a.taken.WatchOthers(ctx, namespace); err != nil && ctx.Err() == nil { // then it is waited for once more
+		a.cfg.Logger.DebugContext(ctx, "a restore of another instance can't be looked at now", "namespace", namespace, "error", err)
+	}
 }
 
 // abandoned ends the restore of an instance that is gone. Of a project that is not served here nobody knows whether there is one; where none is

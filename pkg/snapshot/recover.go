@@ -47,6 +47,18 @@ func (s *Snapshots) RecoverAbandoned(ctx context.Context, p *project.Project) er
 	return ended(ctx, err)
 }
 
+// WatchOthers looks at what makes another process alone that restores, for RecoverAbandoned: for how long that one has been silent is known from looks before only. It is one read,
+// and to be called again and again while such a restore goes on.
+func (s *Snapshots) WatchOthers(ctx context.Context, namespace string) error {
+	s.mu.Lock()
+	leases := s.leasesOf(namespace)
+	s.mu.Unlock()
+	if leases == nil {
+		return nil
+	}
+	return leases.Watch(ctx, leaseName)
+}
+
 // setOurs names the restore of this process that goes on; "": none does.
 func (s *Snapshots) setOurs(p *project.Project, restore string) {
 	s.mu.Lock()

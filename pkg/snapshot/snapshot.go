@@ -89,11 +89,7 @@ func (s *Snapshots) aloneIn(ctx context.Context, namespace, name string, fn func
 		return ErrBusy
 	}
 	s.busy[what] = true
-	leases := s.leases[namespace]
-	if leases == nil && s.o.Holder != "" {
-		leases = lease.New(s.o.Store.Database(project.DatabaseName(namespace)), s.o.Holder, nil)
-		s.leases[namespace] = leases
-	}
+	leases := s.leasesOf(namespace)
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -110,6 +106,16 @@ func (s *Snapshots) aloneIn(ctx context.Context, namespace, name string, fn func
 		return &busy
 	}
 	return err
+}
+
+// leasesOf are those by which this process is alone among others; nil: it is anyway. mu is held.
+func (s *Snapshots) leasesOf(namespace string) *lease.Leases {
+	leases := s.leases[namespace]
+	if leases == nil && s.o.Holder != "" {
+		leases = lease.New(s.o.Store.Database(project.DatabaseName(namespace)), s.o.Holder, nil)
+		s.leases[namespace] = leases
+	}
+	return leases
 }
 
 // use notes that a snapshot is read, so that it is not removed meanwhile by this process. It fails for one that is being removed.

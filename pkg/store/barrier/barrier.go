@@ -32,6 +32,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Abandoned is asked when whoever wanted a database shut is dead. It ends what that one has begun, or fails, and is asked again.
 	Abandoned func(ctx context.Context, database string) error
+	// Wanted is told at each look of a database that another one wants shut, from before that one can be dead: so Abandoned may know for how long it has been silent in
+	// other ways, too. nil: nobody is. It must take no longer than a look.
+	Wanted func(ctx context.Context, database string)
 
 	Beat time.Duration // between two looks
 	Dead time.Duration // of a process that does not show for so long
@@ -139,6 +142,9 @@ func (b *Barrier) look(ctx context.Context) error {
 			continue
 		}
 		c := b.close(ctx, w)
+		if b.o.Wanted != nil {
+			b.o.Wanted(ctx, w.Database)
+		}
 		if b.isDead(w.By) {
 			b.abandoned(w, c)
 		}

@@ -66,29 +66,41 @@ func New(db store.Database, holder string, clock Clock) *Leases {
 
 // Acquire takes a lease that nobody holds, or whose holder has not renewed it for the ttl it has asked for. Otherwise it
 // fails with ErrHeld: call it again until it succeeds, at most ttl apart, because how long a lease has been silent is
-// known only from calls before. A lease that this process holds already is held like any other. ttl is at least 1 ms.
+// known only from calls before, or from Watch. A lease that this process holds already is held like any other. ttl is at least 1 ms.
 func (l *Leases) Acquire(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
 	if name == "" || l.holder == "" || ttl < time.Millisecond {
 		return nil, errs.New(errs.Invalid, "bad_lease", "a lease needs a name, a holder and a time of at least 1 ms")
 	}
-	ttl = ttl.Truncate(time.Millisecond) // as others read it
-	id := store.Name(name)
-	asked := l.clock.Now()
-	doc, err := l.coll.Get(ctx, id)
-	if errors.Is(err, errs.ErrNotFound) {
-		return l.take(ctx, name, id, ttl, state{})
-	}
-	if err != nil {
+	s, left, err := l.look(ctx, name)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	var s state
-	if err := bson.Unmarshal(doc, &s); err != nil {
-		return nil, errs.Wrap(err, "lease "+name)
-	}
-	if left := l.left(name, s, asked); left > 0 {
+	case left > 0:
 		return nil, held(left)
 	}
-	return l.take(ctx, name, id, ttl, s)
+	return l.take(ctx, name, ttl.Truncate(time.Millisecond), s) // as others read it
+}
+
+// Watch looks at a lease that this process may have to take over later, so that it is known by then for how long its holder has been silent.
+func (l *Leases) Watch(ctx context.Context, name string) error {
+	_, _, err := l.look(ctx, name)
+	return err
+}
+
+// look reads a lease, the zero state if nobody has ever had it, and says how long it has to stay as it is before it may be taken over.
+func (l *Leases) look(ctx context.Context, name string) (s state, left time.Duration, err error) {
+	asked := l.clock.Now()
+	doc, err := l.coll.Get(ctx, store.Name(name))
+	if errors.Is(err, errs.ErrNotFound) {
+		return state{}, 0, nil
+	}
+	if err != nil {
+		return state{}, 0, err
+	}
+	if err := bson.Unmarshal(doc, &s); err != nil {
+		return state{}, 0, errs.Wrap(err, "lease "+name)
+	}
+	return s, l.left(name, s, asked), nil
 }
 
 // state is a lease's document.
@@ -125,8 +137,8 @@ func held(left time.Duration) error {
 }
 
 // take makes the lease ours unless it has changed since it was as s says (the zero state: unless it exists).
-func (l *Leases) take(ctx context.Context, name string, id bson.RawValue, ttl time.Duration, s state) (*Lease, error) {
-	began, key := l.clock.Now(), rand.Text()
+func (l *Leases) take(ctx context.Context, name string, ttl time.Duration, s state) (*Lease, error) {
+	id, began, key := store.Name(name), l.clock.Now(), rand.Text()
 	doc, err := bson.Marshal(bson.D{
 		{Key: "_id", Value: name},
 		{Key: "token", Value: s.Token + 1},

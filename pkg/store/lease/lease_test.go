@@ -83,6 +83,7 @@ func TestLeases(t *testing.T) {
 		}{
 			{"one holder at a time", testOneHolder},
 			{"silence counts from what a contender has seen", testSilence},
+			{"silence counts from what was watched", testWatched},
 			{"a renewed lease stays", testRenewed},
 			{"tokens grow", testTokens},
 			{"a paused holder is fenced off", testPaused},
@@ -166,6 +167,31 @@ func testSilence(t *testing.T, db store.Database) {
 		t.Errorf("try again in %v, want 1s", again)
 	}
 	theirs.move(time.Second)
+	acquire(t, b)
+}
+
+// testWatched: who has only watched a lease knows for how long it has been silent.
+func testWatched(t *testing.T, db store.Database) {
+	c := newClock()
+	a, b := lease.New(db, "a", c), lease.New(db, "b", c)
+	watch := func() {
+		if err := b.Watch(t.Context(), "work"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watch() // nobody has it
+	held := acquire(t, a)
+	watch()
+	c.move(ttl - time.Second)
+	if err := held.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	watch() // it lives
+	c.move(ttl - time.Second)
+	if again := wantHeld(t, b); again != time.Second {
+		t.Errorf("try again in %v, want 1s", again)
+	}
+	c.move(time.Second)
 	acquire(t, b)
 }
 
