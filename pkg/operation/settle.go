@@ -150,16 +150,24 @@ func (rs *Runs) Settle(ctx context.Context, database, id string, outcome Outcome
 	for range settleTries {
 		var run *Run
 		if run, err = rs.settle(ctx, database, id, nil, d, failed); !isLost(err) {
-			if run != nil && l != nil { // for as long as it is asked for here
-				l.mu.Lock()
-				l.run.Status, l.run.Error, l.run.FinishedAt, l.run.Subject = run.Status, run.Error, run.FinishedAt, run.Subject
-				l.run.Result, l.run.Output, l.run.Events, l.run.LastEvent = run.Result, run.Output, run.Events, run.LastEvent
-				l.mu.Unlock()
+			if run != nil && l != nil {
+				l.showSettled(run)
 			}
 			return err
 		}
 	}
 	return err
+}
+
+// showSettled has who asks this process for a run that has ended told how it was settled since. One that is about to end reads that in its record.
+func (l *Live) showSettled(run *Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		return
+	}
+	l.run.Status, l.run.Error, l.run.FinishedAt, l.run.Subject = run.Status, run.Error, run.FinishedAt, run.Subject
+	l.run.Result, l.run.Output, l.run.Events, l.run.LastEvent = run.Result, run.Output, run.Events, run.LastEvent
 }
 
 // errEnding is for who settles a run at the moment at which it ends: a little later, it is known how.
