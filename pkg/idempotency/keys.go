@@ -209,16 +209,22 @@ func (k *Keys) setLive(token string, on bool) {
 // prepare makes the index that ends entries, once for each process and database.
 func (k *Keys) prepare(ctx context.Context, database string, coll store.Collection) error {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ready[database] {
+	ready := k.ready[database]
+	k.mu.Unlock()
+	if ready {
 		return nil
 	}
 	err := coll.CreateIndex(ctx, store.Index{Name: "at", Keys: []store.IndexKey{{Path: "at"}}, ExpireAfter: Lifetime})
-	if store.MayUseReserve(ctx) && errors.Is(err, store.ErrFull) {
-		return nil // the first key of a database goes without, and a later one makes it
+	if errors.Is(err, store.ErrFull) {
+		return nil // a first key that may use the reserve goes without, another one is refused when it is written; a later one makes it
 	}
-	k.ready[database] = err == nil
-	return err
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ready[database] = true
+	return nil
 }
 
 func read(ctx context.Context, coll store.Collection, id string) (e entry, err error) {

@@ -2,6 +2,7 @@ package operation_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -39,10 +40,62 @@ type fullCollection struct {
 }
 
 func (c fullCollection) Write(ctx context.Context, ops []store.Op, atomic bool) ([]store.Result, error) {
-	if c.full.Load() {
+	if c.full.Load() && !store.MayUseReserve(ctx) {
 		return nil, store.ErrFull
 	}
 	return c.Collection.Write(ctx, ops, atomic)
+}
+
+func (c fullCollection) CreateIndex(ctx context.Context, index store.Index) error {
+	if c.full.Load() { // which takes more than there is in the reserve
+		return store.ErrFull
+	}
+	return c.Collection.CreateIndex(ctx, index)
+}
+
+// TestFirstOnFullDisk: the first run of a project that may use the reserve goes without indexes, which a later one makes; another one is refused.
+func TestFirstOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory(t)
+		var full atomic.Bool
+		full.Store(true)
+		inner := w.store
+		w.store = fullStore{w.store, &full}
+		i := w.instance(operation.Options{Alone: true})
+		if _, err := i.Start(t.Context(), spec(w), atOnce); !errors.Is(err, store.ErrFull) {
+			t.Errorf("without the reserve: %v", err)
+		}
+		start := func(ctx context.Context) {
+			run, err := i.Start(ctx, spec(w), atOnce)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run, _ := i.wait(refOf(run)); run.Status != operation.Succeeded {
+				t.Errorf("%+v", run)
+			}
+			synctest.Wait()
+		}
+		indexes := func() int {
+			all, err := inner.Database(w.database).Collection("svc.runs").Indexes(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(all)
+		}
+		start(store.WithReserve(t.Context()))
+		if n := indexes(); n != 0 {
+			t.Errorf("there are %d indexes", n)
+		}
+		full.Store(false)
+		start(t.Context())
+		if indexes() == 0 {
+			t.Error("no later run makes the indexes")
+		}
+	})
+}
+
+func atOnce(context.Context, *operation.Live) (operation.Outcome, error) {
+	return operation.Outcome{}, nil
 }
 
 // TestRunOnFullDisk: where nobody else can take a run over, a disk that stays full does not make it lost: it ends as its work does, which its followers, who asks for it

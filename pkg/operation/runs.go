@@ -205,8 +205,8 @@ func (rs *Runs) prepare(ctx context.Context, database string) error {
 	}
 	for _, index := range indexes() {
 		err := rs.runsOf(database).CreateIndex(ctx, index)
-		if store.MayUseReserve(ctx) && errors.Is(err, store.ErrFull) {
-			return nil // the first run of a project goes without, and a later one makes them
+		if errors.Is(err, store.ErrFull) {
+			return nil // a first run that may use the reserve goes without, another one is refused when it is recorded; a later one makes them
 		}
 		if err != nil {
 			return fmt.Errorf("index of runs: %w", err)
