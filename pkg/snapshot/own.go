@@ -52,7 +52,7 @@ func takesIn(p *project.Project, root *folder.Folder, own, profile string) error
 	if err != nil {
 		return unwritten(err, "list the profiles")
 	}
-	for _, one := range slices.Concat(p.Snapshots, OwnProfiles()) {
+	for _, one := range Profiles(p) {
 		names = append(names, one.Name)
 	}
 	if profile == own || slices.Contains(names, profile) {

@@ -64,20 +64,13 @@ func (w *world) change() {
 		w.Fatal(err)
 	}
 	w.write("posts", store.Op{Kind: store.Delete, ID: objectID(1)}, store.Op{Kind: store.Delete, ID: objectID(2)})
-	replaceFile(w, filepath.Join(w.media, w.p.Namespace, "posts", idOf(0).Hex(), "cover", "cover 0.txt"), "another cover of 0")
+	replace(w, filepath.Join(w.media, w.p.Namespace, "posts", idOf(0).Hex(), "cover", "cover 0.txt"), "another cover of 0")
 	w.write("posts", store.Op{Kind: store.Update, ID: objectID(0), Update: mql.MustCompileUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "cover.hash", Value: hashOf("another cover of 0")}}}})})
 	if err := os.RemoveAll(filepath.Join(w.media, w.p.Namespace, "posts", idOf(2).Hex())); err != nil {
 		w.Fatal(err)
 	}
 	if err := w.db.DropCollection(w.Context(), "legacy"); err != nil {
 		w.Fatal(err)
-	}
-}
-
-func replaceFile(tb testing.TB, name, text string) {
-	tb.Helper()
-	if err := errors.Join(os.Remove(name), os.WriteFile(name, []byte(text), 0o600)); err != nil {
-		tb.Fatal(err)
 	}
 }
 

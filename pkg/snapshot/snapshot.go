@@ -40,7 +40,7 @@ type Options struct {
 	// Left is told of a restore that another process has left, or this one by a failure, when it has ended and nothing is noted of it any more. It may be nil, and must not
 	// wait for long.
 	Left func(ctx context.Context, e Ended)
-	// Changed is told when a snapshot of p is found damaged, or whole, or was checked for the first time, and when one goes that was damaged or that somebody has deleted. It may be
+	// Changed is told when a snapshot of p was taken by hand or has come in, when one is found damaged, or whole, or was checked for the first time, and when one goes that was damaged or that somebody has deleted. It may be
 	// nil, and must not wait.
 	Changed func(p *project.Project)
 }

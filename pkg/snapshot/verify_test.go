@@ -71,13 +71,13 @@ func sampled(t testing.TB, all []int, n int) []int {
 	return out
 }
 
-func replace(t *testing.T, name, text string) {
-	t.Helper()
+func replace(tb testing.TB, name, text string) {
+	tb.Helper()
 	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
