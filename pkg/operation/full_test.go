@@ -151,7 +151,7 @@ func TestRunOnFullDisk(t *testing.T) {
 	})
 }
 
-// TestCloseOnFullDisk does not wait for a record that can't be written.
+// TestCloseOnFullDisk: neither who follows a run nor who closes waits for a record that can't be written.
 func TestCloseOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newMemory(t)
@@ -162,8 +162,11 @@ func TestCloseOnFullDisk(t *testing.T) {
 			full.Store(true)
 			return operation.Outcome{}, store.ErrFull
 		})
-		i.wait(ref)
 		began := time.Now()
+		if i.wait(ref); time.Since(began) > 0 {
+			t.Errorf("its end was told after %s", time.Since(began))
+		}
+		began = time.Now()
 		i.Close(t.Context())
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("it took %s", took)
