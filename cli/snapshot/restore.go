@@ -35,6 +35,14 @@ func (h *How) Register(st *command.State, cmd *cobra.Command) {
 	fl.BoolVar(&h.DryRun, "dry-run", false, "show what would change, and change nothing")
 	fl.BoolVarP(&h.Yes, "yes", "y", false, "don't ask")
 	h.Wait.Register(cmd)
+	cmd.PreRunE = func(*cobra.Command, []string) error { // a variable that is not set would have everything restored, and here
+		for name, empty := range map[string]bool{"collections": len(h.Collections) == 0, "to-namespace": h.Into == ""} {
+			if fl.Changed(name) && empty {
+				return command.Usagef("--%s is empty: give it a value, or leave it out", name)
+			}
+		}
+		return nil
+	}
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "no-wait")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
 		"collections":  collectionsFlag(st),

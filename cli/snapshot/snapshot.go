@@ -93,6 +93,9 @@ func MaybeOne(st *command.State, cmd *cobra.Command, what string, run func(ctx c
 	cmd.Use += " [NAMESPACE] [" + what + "]"
 	cmd.Args = command.Args(cobra.MaximumNArgs(2))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && args[len(args)-1] == "" { // of a variable that is not set: without it, more is done than was meant
+			return command.Usagef("the last argument is empty: give it a value, or leave it out")
+		}
 		namespace, one, err := st.PlaceMaybe(args)
 		if err != nil {
 			return err

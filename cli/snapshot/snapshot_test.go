@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -96,8 +97,24 @@ func TestOptions(t *testing.T) {
 		"restore blog " + one + " --dry-run":           restoreOptions{Namespace: "blog", ID: one, How: How{Mode: "replace", DryRun: true}},
 		"restore blog " + one + " --dry-run --no-wait": nil,
 		"restore blog " + one + " --mode all":          nil,
-		"prune blog":                                   pruneOptions{Namespace: "blog"},
-		"prune blog profile/daily --dry-run":           pruneOptions{Namespace: "blog", Profile: "daily", DryRun: true},
-		"prune blog daily more":                        nil,
+		"restore blog " + one + " --collections= -y":   nil,
+		"restore blog " + one + " --to-namespace= -y":  nil,
+		"prune blog":                         pruneOptions{Namespace: "blog"},
+		"prune blog profile/daily --dry-run": pruneOptions{Namespace: "blog", Profile: "daily", DryRun: true},
+		"prune blog daily more":              nil,
 	})
+}
+
+// TestEmptyArgument: a variable that is not set is no profile, and does not stand for all of them.
+func TestEmptyArgument(t *testing.T) {
+	t.Parallel()
+	cmd := newPrune(commandtest.State(t), func(_ context.Context, got *pruneOptions) error {
+		t.Errorf("it is taken as %+v", *got)
+		return nil
+	})
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetArgs([]string{"blog", "", "--yes"})
+	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "the last argument is empty") {
+		t.Error(err)
+	}
 }

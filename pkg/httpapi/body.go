@@ -284,6 +284,20 @@ func read(doc bson.D, into map[string]any) error {
 	return nil
 }
 
+// filled refuses empty strings of members that stand for more where they are left out, such as all profiles: a variable that is not set is one.
+func filled(doc bson.D, names ...string) error {
+	var problems []errs.FieldError
+	for _, e := range doc {
+		if e.Value == "" && slices.Contains(names, e.Key) {
+			problems = append(problems, errs.FieldError{Path: e.Key, Rule: "required", Message: "is empty: give it a value, or leave it out"})
+		}
+	}
+	if problems != nil {
+		return errs.Validation(problems)
+	}
+	return nil
+}
+
 // assign sets what to points to, or says what the value would have to be.
 func assign(to, v any) string {
 	ok := false

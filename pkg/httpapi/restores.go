@@ -65,6 +65,9 @@ func (s *Server) restoreSnapshot(w http.ResponseWriter, r *request) error {
 	}); err != nil {
 		return err
 	}
+	if err := filled(body, api.ParamMode, api.ParamInto); err != nil {
+		return err
+	}
 	if in.Collections != nil && len(in.Collections) == 0 {
 		return errs.Validation([]errs.FieldError{{Path: api.ParamCollections, Rule: "required", Message: "must name a collection, or be left out: then all that the snapshot has are restored"}})
 	}

@@ -186,6 +186,9 @@ func (s *Server) pruneSnapshots(w http.ResponseWriter, r *request) error {
 	if err := read(body, map[string]any{"profile": &in.Profile, "dryRun": &in.DryRun}); err != nil {
 		return err
 	}
+	if err := filled(body, api.ParamProfile); err != nil {
+		return err
+	}
 	if !in.DryRun {
 		return s.startSnapshots(w, r, audit.OpPrune, runs.Start{Kind: operation.Prune, Profile: in.Profile})
 	}
