@@ -44,6 +44,7 @@ var forgedRecords = map[string]struct {
 	"two on a line":             {refused, []string{`{"_id":"a"} {"_id":"b"}`}},
 	"deep nesting":              {refused, []string{`{"_id":"a","v":` + strings.Repeat(`{"a":`, 10000) + `null` + strings.Repeat("}", 10000) + `}`}},
 	"two ids":                   {refused, []string{`{"_id":"a","_id":"b"}`}},
+	"an id that is not first":   {refused, []string{`{"a":"b","_id":"a"}`}},
 	"one value of a unique key": {useless, []string{`{"_id":"a","sku":"1"}`, `{"_id":"b","sku":"1"}`}},
 	"an id that is null":        {restored, []string{`{"_id":null}`}},
 	"one that is NaN":           {restored, []string{`{"_id":{"$numberDouble":"NaN"}}`}},
@@ -83,6 +84,10 @@ func TestS53Forged(t *testing.T) {
 				forge(t, s, tt.becomes, func(f *forgery) { f.collection("items", tt.lines...) })
 			})
 		}
+		var many []string
+		for i := range store.MaxIndexes + 1 {
+			many = append(many, fmt.Sprintf(`{"name":"x%d","keys":[{"path":"a%d"}]}`, i, i))
+		}
 		for index, becomes := range map[string]string{
 			`{"name":"_id_","keys":[{"path":"a"}]}`:                                             refused,
 			`{"name":"x","keys":[]}`:                                                            refused,
@@ -90,6 +95,7 @@ func TestS53Forged(t *testing.T) {
 			`{"name":"x","keys":[{"path":"a"}],"expireAfterSeconds":9223372036854775807}`:       refused,
 			`{"name":"x","keys":[{"path":"a"}],"partial":{"$where":"1"}}`:                       refused,
 			`{"name":"x","keys":[{"path":"a"}]},{"name":"x","keys":[{"path":"b"}]}`:             refused,
+			strings.Join(many, ","):                                                             refused,
 			`{"name":"x","keys":[{"path":"title"}]},{"name":"y","keys":[{"path":"svc.other"}]}`: restored,
 		} {
 			forge(t, s, becomes, func(f *forgery) { f.files["indexes.json"] = `{"posts":{"indexes":[` + index + `]}}` })

@@ -73,6 +73,9 @@ func decodeIndexes(text []byte) (indexes, error) {
 		return nil, err
 	}
 	for name, c := range x {
+		if len(c.Indexes) > store.MaxIndexes {
+			return nil, fmt.Errorf("%s has %d indexes, and a collection may have %d", name, len(c.Indexes), store.MaxIndexes)
+		}
 		names := map[string]bool{}
 		for i := range c.Indexes {
 			index, err := c.Indexes[i].index()

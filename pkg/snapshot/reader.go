@@ -117,8 +117,11 @@ func (r *fileRecords) next() (bson.Raw, error) {
 	return doc, nil
 }
 
-// storable refuses the record that was read last if no store takes it.
+// storable refuses the record that was read last if no store takes it, or gives it back otherwise: each has the id first.
 func (r *fileRecords) storable(doc bson.Raw) error {
+	if it := document.NewIter(doc); !it.Next() || string(it.Key()) != "_id" {
+		return fmt.Errorf("record %d does not begin with its _id", r.count)
+	}
 	if err := (&store.Op{Kind: store.Insert, Doc: doc}).Check(); err != nil {
 		return fmt.Errorf("record %d can't be stored: %w", r.count, err)
 	}
