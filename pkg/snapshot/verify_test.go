@@ -186,6 +186,15 @@ func TestVerifySample(t *testing.T) {
 			t.Errorf("a sample of %v", bad)
 		}
 	}
+	w.verify(info)
+	replace(t, filepath.Join(w.path(info), "indexes.json"), "{}") // sizes are looked at in any case
+	v, err = w.snaps.Verify(t.Context(), w.p, info.ID, snapshot.VerifyOptions{Sample: 1e-9})
+	if err != nil || v.Problems == 0 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if got, err := w.snaps.Look(t.Context(), w.p, info.ID); err != nil || got.State.Whole() || !got.Damaged() {
+		t.Errorf("what a check of a part has found: %+v, %v", got.State, err)
+	}
 }
 
 func TestListPinDelete(t *testing.T) {
@@ -369,6 +378,10 @@ func TestChanged(t *testing.T) {
 	w := newWorld(t, teststore.Memory(t))
 	w.fillWith(1, 1)
 	info := w.create("daily")
+	if w.changed != 1 {
+		t.Errorf("taken: told %d times", w.changed)
+	}
+	archived := w.export(info)
 	name := filepath.Join(w.path(info), "indexes.json")
 	good := contents(t, w.path(info))["indexes.json"]
 	check := func(sample float64) func() error {
@@ -392,6 +405,7 @@ func TestChanged(t *testing.T) {
 		{"whole again", func() error { replace(t, name, good); return check(0)() }, 1},
 		{"unpinned", func() error { return w.snaps.Pin(t.Context(), w.p, info.ID, false) }, 0},
 		{"deleted", func() error { return w.snaps.Delete(t.Context(), w.p, info.ID) }, 1},
+		{"imported", func() error { _, err := w.imports(archived, nil); return err }, 1},
 	} {
 		w.changed = 0
 		if err := step.do(); err != nil || w.changed != step.want {
