@@ -2,11 +2,13 @@ package snapshot_test
 
 import (
 	"errors"
-	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/svcctl/svc/pkg/snapshot"
+	"github.com/svcctl/svc/pkg/store/lease"
 	"github.com/svcctl/svc/pkg/store/teststore"
 )
 
@@ -15,10 +17,7 @@ func TestStatesOfInstances(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, teststore.Memory(t))
 	w.fillWith(1, 1)
-	instance := func(name string) *snapshot.Snapshots {
-		return snapshot.New(snapshot.Options{Store: w.store, Media: w.library, Version: "1", Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler), Holder: name})
-	}
-	one, two := instance("one"), instance("two")
+	one, two := w.instance("one"), w.instance("two")
 	const rounds = 40
 	for range rounds {
 		info, err := one.Create(t.Context(), w.p, w.profile("daily"), nil)
@@ -59,4 +58,31 @@ func TestStatesOfInstances(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWatchOthers: who has watched an instance that makes itself alone need not wait for its time once more when it is known to be gone.
+func TestWatchOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, teststore.Memory(t))
+		watches, comes := w.instance("watches"), w.instance("comes")
+		if _, err := lease.New(w.db, "gone", nil).Acquire(t.Context(), "snapshots", 15*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		take := func(s *snapshot.Snapshots) error {
+			_, err := s.Create(t.Context(), w.p, w.profile("daily"), nil)
+			return err
+		}
+		for range 16 {
+			if err := watches.WatchOthers(t.Context(), w.p.Namespace); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		if err := take(comes); !errors.Is(err, snapshot.ErrBusy) {
+			t.Errorf("without: %v", err)
+		}
+		if err := take(watches); err != nil {
+			t.Errorf("watched: %v", err)
+		}
+	})
 }

@@ -42,7 +42,12 @@ func TestDead(t *testing.T) {
 		}
 		left.stop() // without opening
 		one.want("shut by a process that is gone", false, true)
-		m.pass(dead * 3 / 2)
+		before := one.wanted.Load()
+		m.pass(dead / 2)
+		if n := one.wanted.Load() - before; n < 3 {
+			m.Errorf("what is wanted is told %d times", n)
+		}
+		m.pass(dead)
 		one.want("what it has begun is not ended", false, true)
 		one.fails.Store(false)
 		one.opens()

@@ -107,7 +107,8 @@ type process struct {
 	gate      *gate.Gate
 	stop      func()
 	abandoned atomic.Int64
-	fails     atomic.Bool // what is asked when another one is dead
+	wanted    atomic.Int64 // looks at which another one wanted something
+	fails     atomic.Bool  // what is asked when another one is dead
 }
 
 // process makes one that does not run yet.
@@ -116,6 +117,12 @@ func (m *machine) process() *process {
 	p.gate.Clock = m.now
 	p.Barrier = barrier.New(barrier.Options{
 		Gate: p.gate, DB: p.db, Holder: "a process", Logger: slog.New(slog.DiscardHandler), Beat: beat, Dead: dead,
+		Wanted: func(_ context.Context, database string) {
+			if database != m.shared() {
+				m.Errorf("%s is wanted", database)
+			}
+			p.wanted.Add(1)
+		},
 		Abandoned: func(context.Context, string) error {
 			if p.fails.Load() {
 				return errors.New("not now")
