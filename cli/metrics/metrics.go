@@ -127,7 +127,7 @@ func (opts *options) show(now, before *metrics) error {
 		for _, m := range g.Metrics {
 			for _, s := range m.Series {
 				value := m.text(s, st.Now())
-				switch was, ok := before.find(m.Name, s.key()); {
+				switch was, ok := before.find(m.Name, s.labels()); {
 				case before == nil:
 					t.Row(m.Name, value, s.labels())
 				case !ok || was.amount() != s.amount():

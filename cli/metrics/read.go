@@ -3,9 +3,9 @@ package metrics
 import (
 	"cmp"
 	"io"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -62,7 +62,7 @@ func read(r io.Reader) (*metrics, error) {
 		for _, s := range f.GetMetric() {
 			m.Series = append(m.Series, seriesOf(s))
 		}
-		slices.SortFunc(m.Series, func(a, b series) int { return cmp.Compare(a.key(), b.key()) })
+		slices.SortFunc(m.Series, func(a, b series) int { return cmp.Compare(a.labels(), b.labels()) })
 		by[of].Metrics = append(by[of].Metrics, m)
 	}
 	out := &metrics{Groups: []group{}}
@@ -170,8 +170,8 @@ func (m *metrics) only(words []string, all bool) *metrics {
 	return out
 }
 
-// find gives a series of a metric; there is none in nil.
-func (m *metrics) find(name, key string) (series, bool) {
+// find gives the series of a metric by its labels; there is none in nil.
+func (m *metrics) find(name, labels string) (series, bool) {
 	if m == nil {
 		return series{}, false
 	}
@@ -181,7 +181,7 @@ func (m *metrics) find(name, key string) (series, bool) {
 				continue
 			}
 			for _, s := range of.Series {
-				if s.key() == key {
+				if s.labels() == labels {
 					return s, true
 				}
 			}
@@ -199,18 +199,10 @@ func (m *metrics) names() (names []string) {
 	return names
 }
 
-// key tells the series of a metric apart.
-func (s series) key() string { return s.labels() }
-
-// labels shows the labels, such as method=GET status=200.
+// labels shows the labels, such as method=GET status=200, by which the series of a metric are told apart.
 func (s series) labels() string {
-	names := make([]string, 0, len(s.Labels))
-	for name := range s.Labels {
-		names = append(names, name)
-	}
-	sort.Strings(names)
 	var b strings.Builder
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
 		if s.Labels[name] == "" { // of no project, or of none that is known
 			continue
 		}

@@ -169,7 +169,7 @@ func (t *fileTaker) missing(by Differing) error {
 // tellMissing tells of the files that were missing, and what helps. The view of the store does not last for that.
 func (t *fileTaker) tellMissing(ctx context.Context) error {
 	for _, by := range t.absent {
-		help := "upload it anew (its address may change)"
+		help := uploadIt
 		if hexSum.MatchString(by.SHA256) {
 			beside, err := t.others()
 			if err == nil {

@@ -59,7 +59,7 @@ func (o *others) anew(ctx context.Context, hash string, damaged ...fs.FileInfo) 
 	good, known := o.known[hash]
 	if !known {
 		if len(o.known) >= maxWarnings { // of more it is not told
-			return "upload it anew (its address may change)", nil
+			return uploadIt, nil
 		}
 		var err error
 		if good, err = o.whole(ctx, hash, damaged...); err != nil {

@@ -125,7 +125,7 @@ func (r *restore) lacks(ctx context.Context, p *part, at Differing) error {
 // help says how a record gets a file that the snapshot does not have whole.
 func (r *restore) help(ctx context.Context, at Differing) (string, error) {
 	if !hexSum.MatchString(at.SHA256) {
-		return "upload it anew (its address may change)", nil
+		return uploadIt, nil
 	}
 	if r.beside == nil {
 		var err error

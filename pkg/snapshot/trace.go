@@ -139,7 +139,7 @@ func (o *owners) help(ctx context.Context, beside *others, hash string) (string,
 	good, err := beside.whole(ctx, hash, o.damaged...)
 	switch {
 	case o.same && o.whole != nil:
-		return "the file that is served is the same one: upload it anew (its address may change); " + o.whole.words() + " has it whole", err
+		return "the file that is served is the same one: " + uploadIt + "; " + o.whole.words() + " has it whole", err
 	case o.same:
 		return "the file that is served is the same one: " + uploadAnew(good, hash), err
 	case good != "":
@@ -148,12 +148,15 @@ func (o *owners) help(ctx context.Context, beside *others, hash string) (string,
 	return "no other snapshot has it whole", err
 }
 
+// uploadIt is what helps a record whose file is damaged or missing. In the place of a damaged file the new one gets another name.
+const uploadIt = "upload it anew (its address may change)"
+
 // uploadAnew says how a file that is served gets what it had; good is a snapshot that has it, or "".
 func uploadAnew(good, hash string) string {
 	if good == "" {
-		return "upload it anew (its address may change); no snapshot has it whole"
+		return uploadIt + "; no snapshot has it whole"
 	}
-	return "upload it anew (its address may change); " + good + " has it whole, as " + path.Join(mediaDir, hash)
+	return uploadIt + "; " + good + " has it whole, as " + path.Join(mediaDir, hash)
 }
 
 // locate finds the file that a record of a project names by the names of the config; info is nil if it is not there.
