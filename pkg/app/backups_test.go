@@ -2,6 +2,8 @@ package app_test
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,6 +81,38 @@ func TestBackups(t *testing.T) {
 		}
 		if got := s.do("POST", backups, admin, text(`{"collections": []}`)).String(); !strings.HasPrefix(got, "400 unexpected_body: ") {
 			t.Error(got)
+		}
+	})
+}
+
+// An archive whose backup is there, and damaged, is not what is restored: it is told so, and what to do has the archive restored.
+func TestBackupDamagedHere(t *testing.T) {
+	onSnapshots(t, func(t *testing.T, s mediaService) {
+		id := resultOf(t, s.run("POST", backups, ``)).Snapshot
+		archive := s.download(id, admin)
+		files, err := filepath.Glob(filepath.Join(s.dir, "media", "snapshots", "backup", id, "collections", "open.*"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		if err := os.WriteFile(files[0], []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		restores := func() (run api.Run) {
+			begun := s.do("POST", backups+"/restore", admin, archived(archive))
+			begun.want(t, http.StatusAccepted)
+			unmarshal(t, s.ended(begun.header.Get("Location"), admin), &run)
+			return run
+		}
+		if e := restores().Error; e == nil || e.Code != "snapshot_damaged" || !strings.HasSuffix(e.Message, "; that is the snapshot "+id+", which the project has already: to restore what the archive has, delete it, and send the archive again") {
+			t.Fatalf("%+v", e)
+		}
+		checked := s.do("POST", snaps+"/"+id+"/verify", admin, text(`{}`))
+		checked.want(t, http.StatusAccepted)
+		s.ended(checked.header.Get("Location"), admin)
+		s.do("POST", snaps+"/import", admin, archived(archive)).contains(t, http.StatusConflict, "the project has the snapshot "+id+" already: it is damaged: delete it")
+		s.do("DELETE", snaps+"/"+id, admin).want(t, http.StatusNoContent)
+		if run := restores(); run.Status != api.RunSucceeded {
+			t.Errorf("%+v", run.Error)
 		}
 	})
 }

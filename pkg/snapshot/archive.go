@@ -25,7 +25,7 @@ const manifestFiles = 2 // the manifest and its sum
 const ExtraFiles = manifestFiles + 1
 
 // ErrExists says that there is a snapshot of that id.
-var ErrExists = errs.New(errs.Conflict, "snapshot_exists", "the project has a snapshot of the same id already: if it is the one of this archive, use it as it is; else delete it, and import the archive again")
+var ErrExists = errs.New(errs.Conflict, "snapshot_exists", "the project has a snapshot of this id already")
 
 // Export writes a snapshot as an archive, which Import takes. A file that is not what was written ends it with an error, and so does a
 // reader that is gone; nothing takes what has come by then for a whole archive.
@@ -208,15 +208,24 @@ func known(root *folder.Folder, at string, manifest []byte, o ImportOptions) (In
 		return Info{}, unwritten(err, "open a snapshot")
 	}
 	defer dir.Close() //nolint:errcheck // it was only read
-	there, err := dir.Read(manifestFile, maxManifest)
-	if err != nil || !bytes.Equal(there, manifest) || o.Known == nil {
-		return Info{}, ErrExists
-	}
+	there, unread := dir.Read(manifestFile, maxManifest)
 	info, err := infoOf(root, path.Dir(at), path.Base(at))
-	if err == nil {
-		err = o.Known(info)
+	if err != nil {
+		return Info{}, err
 	}
-	return info, err
+	if unread != nil || !bytes.Equal(there, manifest) || o.Known == nil {
+		return Info{}, exists(path.Base(at), info.Damaged())
+	}
+	return info, o.Known(info)
+}
+
+// exists is ErrExists that names the snapshot. One that is damaged is no good in the place of what has come.
+func exists(id string, damaged bool) error {
+	help := "if it is the one of this archive, use it as it is; else delete it, and send the archive again"
+	if damaged {
+		help = "it is damaged: delete it, and send the archive again"
+	}
+	return errs.New(ErrExists.Kind, ErrExists.Code, "the project has the snapshot %s already: %s", id, help)
 }
 
 // fits says whether there is space for so many bytes.

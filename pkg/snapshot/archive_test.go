@@ -153,7 +153,7 @@ func TestImportOfWhatIsThere(t *testing.T) {
 	_, err = w.imports(archived, func(o *snapshot.ImportOptions) {
 		o.Known = func(snapshot.Info) error { t.Error("it is not the same"); return nil }
 	})
-	if !errors.Is(err, snapshot.ErrExists) {
+	if !errors.Is(err, snapshot.ErrExists) || !strings.Contains(err.Error(), info.ID+" already: it is damaged: delete it") {
 		t.Errorf("another of that id: %v", err)
 	}
 }

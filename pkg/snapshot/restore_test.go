@@ -232,14 +232,16 @@ func TestRestoreDB(t *testing.T) {
 	info := w.create("db")
 	before := w.dump(w.p)
 	w.change()
+	would := w.restore(info, snapshot.RestoreOptions{Media: true, DryRun: true})
 	result := w.restore(info, replaceAll)
 	if diff := cmp.Diff(before, w.dump(w.p)); diff != "" {
 		t.Error(diff)
 	}
+	equal(t, "warnings of a dry run", result.Warnings, would.Warnings)
 	if diff := cmp.Diff(snapshot.RestoredFiles{Missing: 1}, result.Files); diff != "" {
 		t.Error(diff)
 	}
-	if want := "the file cover/cover 2.txt of posts/" + idOf(2).Hex() + " is not there"; !slices.Contains(result.Warnings, want) {
+	if want := "the file cover/cover 2.txt of posts/" + idOf(2).Hex() + " is not there; the snapshot has no files: upload it"; !slices.Contains(result.Warnings, want) {
 		t.Errorf("warnings: %v", result.Warnings)
 	}
 }
@@ -253,14 +255,16 @@ func TestRestoreWithoutFiles(t *testing.T) {
 		info := w.create("daily")
 		w.change()
 		disk := contents(t, filepath.Join(w.media, w.p.Namespace))
+		would := w.restore(info, snapshot.RestoreOptions{DryRun: true})
 		result := w.restore(info, snapshot.RestoreOptions{})
+		equal(t, "warnings of a dry run", result.Warnings, would.Warnings)
 		if diff := cmp.Diff(before, w.dump(w.p)); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff(disk, contents(t, filepath.Join(w.media, w.p.Namespace))); diff != "" {
 			t.Error(diff)
 		}
-		want := []string{"the file cover/cover 2.txt of posts/" + idOf(2).Hex() + " is not there"}
+		want := []string{"the file cover/cover 2.txt of posts/" + idOf(2).Hex() + " is not there; no files are restored: restore with them, or upload it"}
 		if diff := cmp.Diff(want, result.Warnings); diff != "" || result.Files != (snapshot.RestoredFiles{Missing: 1}) {
 			t.Errorf("%+v, %s", result.Files, diff)
 		}

@@ -38,6 +38,9 @@ func (p *part) placeOf(at Differing) (dir, key string) {
 // foresee notes which file a record gets. What a dry run or a drill is told of it is what a restore would be.
 func (r *restore) foresee(ctx context.Context, p *part, at Differing, is string) error {
 	if !r.o.Media || !r.from.m.Media {
+		if r.o.DryRun && r.s.o.Media != nil {
+			return r.lacks(ctx, p, at)
+		}
 		return nil
 	}
 	hash := r.choose(at, is)
@@ -110,15 +113,17 @@ func (r *restore) lacks(ctx context.Context, p *part, at Differing) error {
 		}
 	}
 	r.result.Files.Missing++
-	text := at.words() + " is not there"
-	if r.o.Media && r.from.m.Media {
-		help, err := r.help(ctx, at)
-		if err != nil {
+	help := "the snapshot has no files: upload it"
+	switch {
+	case !r.o.Media:
+		help = "no files are restored: restore with them, or upload it"
+	case r.from.m.Media:
+		var err error
+		if help, err = r.help(ctx, at); err != nil {
 			return err
 		}
-		text += "; " + help
 	}
-	r.t.warn(text)
+	r.t.warn(at.words() + " is not there; " + help)
 	return nil
 }
 

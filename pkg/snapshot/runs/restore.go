@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/snapshot"
@@ -154,7 +155,11 @@ func (s *Service) RestoreBackup(ctx context.Context, p *project.Project, in Rece
 		if how.DryRun && !known {
 			defer s.Discard(p, info.ID)
 		}
-		return s.bringBack(ctx, p, info.ID, info.Profile, how, t)
+		result, err := s.bringBack(ctx, p, info.ID, info.Profile, how, t)
+		if known {
+			err = insteadOf(info.ID, err)
+		}
+		return result, err
 	}
 	run, err := s.start(ctx, p, in.Start, w)
 	if err != nil {
@@ -180,6 +185,14 @@ func (s *Service) RestoreBackup(ctx context.Context, p *project.Project, in Rece
 		return nil, err
 	}
 	return nil, endOf(run, failed)
+}
+
+// insteadOf says of a backup that is damaged where the project has it already that what has come was not read in its place.
+func insteadOf(id string, err error) error {
+	if e := errs.From(err); err != nil && e.Code == snapshot.ErrDamaged.Code {
+		return errs.New(e.Kind, e.Code, "%s; that is the snapshot %s, which the project has already: to restore what the archive has, delete it, and send the archive again", e.Message, id).With(err)
+	}
+	return err
 }
 
 // DiffOut is what callers are told of a comparison.
