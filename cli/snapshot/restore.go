@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,6 @@ import (
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
-	"github.com/svcctl/svc/pkg/schema"
 )
 
 // How says what of a snapshot or a backup is restored, and how.
@@ -51,12 +51,14 @@ func (h *How) Register(st *command.State, cmd *cobra.Command) {
 	})
 }
 
+var isNamespace = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
+
 // Check refuses what makes no sense.
 func (h *How) Check() error {
 	if h.Mode != api.RestoreReplace && h.Mode != api.RestoreMerge {
 		return command.Usagef("--mode %s: want replace or merge", h.Mode)
 	}
-	if h.Into != "" && !schema.IsNamespace(h.Into) {
+	if h.Into != "" && !isNamespace.MatchString(h.Into) {
 		return command.Usagef("--to-namespace %s: want a namespace: 1 to 40 lowercase letters, digits, _ or -, the first a letter", h.Into)
 	}
 	return nil
