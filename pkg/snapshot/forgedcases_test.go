@@ -79,6 +79,22 @@ func TestS53Forged(t *testing.T) {
 		for _, name := range []string{"svc.restores", "svc.tokens", "system.users", "$cmd", "../x", "x\x00y", ".restore", strings.Repeat("x", 121)} {
 			forge(t, s, refused, func(f *forgery) { f.collection(name, `{"_id":"restore","step":"decided"}`) })
 		}
+		for name, change := range map[string]func(f *forgery){
+			"a warning more than svcd writes": func(f *forgery) { f.Warnings, f.Counts.Warnings = slices.Repeat([]string{"x"}, 101), 101 },
+			"one that is long":                func(f *forgery) { f.Warnings, f.Counts.Warnings = []string{strings.Repeat("x", 4<<20)}, 1 },
+			"a tool with a long name":         func(f *forgery) { f.Tool = strings.Repeat("x", 5<<20) },
+			"more names than there can be":    func(f *forgery) { f.Only = slices.Repeat([]string{"x"}, 10_001) },
+			"more collections": func(f *forgery) {
+				for i := range 10_001 {
+					f.collection(fmt.Sprint("c", i))
+				}
+			},
+		} {
+			t.Run(name, func(t *testing.T) { forge(t, s, refused, change) })
+		}
+		forge(t, s, restored, func(f *forgery) {
+			f.Warnings, f.Counts.Warnings = slices.Repeat([]string{strings.Repeat("x", 8<<10)}, 100), 1000
+		})
 		for name, tt := range forgedRecords {
 			t.Run(name, func(t *testing.T) {
 				forge(t, s, tt.becomes, func(f *forgery) { f.collection("items", tt.lines...) })

@@ -105,6 +105,7 @@ func infoOf(root *folder.Folder, profile, id string) (Info, error) {
 		var m *Manifest
 		if m, err = readHead(dir); err == nil {
 			info.Manifest = *m
+			info.Differing = slices.Clone(m.Differing[:min(1, len(m.Differing))]) // there may be as many as records, and a list holds all snapshots: it is asked whether there are some
 		}
 	}
 	switch {

@@ -1,5 +1,7 @@
 package snapshot
 
+import "strings"
+
 // Phase is a part of what is done, in the order in which they come.
 type Phase string
 
@@ -56,6 +58,7 @@ const (
 	tellEvery   = 250 // records or files
 	tellBytes   = 16 << 20
 	maxWarnings = 100
+	maxWarning  = 8 << 10 // bytes of one: ids of records can be of any length
 )
 
 func newTracker(report Report) *tracker { return &tracker{report: report} }
@@ -95,6 +98,9 @@ func (t *tracker) at(collection string) { t.now.Collection = collection }
 
 // warn tells of something that went wrong.
 func (t *tracker) warn(text string) {
+	if len(text) > maxWarning {
+		text = strings.ToValidUTF8(text[:maxWarning], "") + " …"
+	}
 	if t.warned++; len(t.warnings) < maxWarnings {
 		t.warnings = append(t.warnings, text)
 	}
