@@ -35,8 +35,15 @@ func NewLibrary(dir string, opts Options) *Library {
 func (l *Library) Store(namespace string) (*Store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	dir := filepath.Join(l.dir, namespace)
 	if s := l.stores[namespace]; s != nil {
-		return s, nil
+		if !s.isGone() {
+			return s, nil
+		}
+		delete(l.stores, namespace) // another process has dropped it, as what a restore had made that was undone; who still uses it finds nothing in it
+		if err := s.Close(); err != nil {
+			l.opts.Logger.Warn("the folder of uploads that is there no more was not closed", "folder", dir, "error", err)
+		}
 	}
 	if l.closed {
 		return nil, errStopping
@@ -44,7 +51,7 @@ func (l *Library) Store(namespace string) (*Store, error) {
 	if !filepath.IsLocal(namespace) || !plainName(namespace) {
 		return nil, errBadNamespace(namespace)
 	}
-	s, err := Open(filepath.Join(l.dir, namespace), l.opts)
+	s, err := Open(dir, l.opts)
 	if err != nil {
 		return nil, unwritten(err, "open the files of a project")
 	}

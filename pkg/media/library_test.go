@@ -49,6 +49,38 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// TestLibraryDroppedByOthers: what another process has dropped is opened anew, so that files can come again.
+func TestLibraryDroppedByOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uploads")
+	open := func() *media.Library {
+		l := media.NewLibrary(dir, media.Options{Logger: slog.New(slog.DiscardHandler), Now: time.Now})
+		t.Cleanup(func() {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return l
+	}
+	ours, theirs := open(), open()
+	old, err := ours.Store("blog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.Drop("blog"); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ours.Store("blog")
+	if err != nil || again == old {
+		t.Fatalf("the store of a folder that is gone is given, or %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "blog", ".tmp")); err != nil {
+		t.Error(err)
+	}
+	if third, err := ours.Store("blog"); err != nil || third != again {
+		t.Errorf("it is opened each time, or %v", err)
+	}
+}
+
 // TestLibraryDrop: while the files of a project are removed, nobody waits who asks for those of another one, or for new ones by its name, and
 // these stay.
 func TestLibraryDrop(t *testing.T) {

@@ -109,6 +109,16 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// isGone says that the folder was removed, with what Open makes in it.
+func (s *Store) isGone() bool {
+	for _, name := range []string{tmpDir, claimsFile} {
+		if _, err := s.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
 // Close ends the use of the folder. Files that were opened can be read on.
 func (s *Store) Close() error { return errors.Join(s.claims.close(), s.root.Close()) }
 
