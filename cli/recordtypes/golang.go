@@ -70,6 +70,9 @@ func (w *goWriter) declare(b *strings.Builder, t named) {
 				typ = "*" + typ
 			}
 		}
+		if tag == "-" { // else it would mean that there is no such member
+			tag = "-,"
+		}
 		fmt.Fprintf(b, "%s %s `json:%q`\n", name, typ, tag)
 	}
 	b.WriteString("}\n")

@@ -184,7 +184,7 @@ func (d *document) nameOf(ref string) string {
 	return ""
 }
 
-// types are the types that a schema has, without null, and whether it may be null.
+// kinds are the types that a schema has, without null, and whether it may be null.
 func (s *schema) kinds() (kinds []string, null bool) {
 	for _, k := range s.Type {
 		if k == "null" {
