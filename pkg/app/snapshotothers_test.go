@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -15,12 +17,13 @@ func TestSnapshotsOfOthersUnnamed(t *testing.T) {
 		_, backs := s.user("backs", map[string]any{"scopes": []string{"project.backup"}})
 		daily := s.take("daily").ID
 		backup := resultOf(t, s.run("POST", "/api/v1/_/media/_/admin/backup", ``)).Snapshot
-		damaged := 0
+		damaged, spoilt := 0, ""
 		err := filepath.WalkDir(filepath.Join(s.dir, "media", "snapshots", "daily", daily, "media"), func(name string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || damaged > 0 {
 				return err
 			}
 			damaged++
+			spoilt = e.Name()
 			return os.WriteFile(name, []byte("FILE 0"), 0o600) // in place: all that are links to it have it
 		})
 		if err != nil || damaged != 1 {
@@ -39,14 +42,29 @@ func TestSnapshotsOfOthersUnnamed(t *testing.T) {
 				t.Errorf("%s as one who sees backups: %s", path, got)
 			}
 		}
+		for _, name := range s.uploaded() { // those that daily has whole are lost
+			content, err := os.ReadFile(name)
+			if err == nil && fmt.Sprintf("%x", sha256.Sum256(content)) != spoilt && strings.HasPrefix(string(content), "file") {
+				err = os.Remove(name)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		made := s.do("POST", "/api/v1/_/media/_/admin/backup", session(backs))
 		made.want(t, http.StatusAccepted)
 		at := made.header.Get("Location")
-		for name, got := range map[string]string{
-			"the run": s.ended(at, session(backs)), "its events": s.do("GET", strings.Replace(at, "/runs/", "/", 1)+"/events", session(backs)).body, "the runs": s.do("GET", snaps+"/runs", session(backs)).body,
-		} {
-			if strings.Contains(got, daily) {
-				t.Errorf("%s: %s", name, got)
+		s.ended(at, session(backs))
+		events := strings.Replace(at, "/runs/", "/", 1) + "/events"
+		if got := s.do("GET", events, admin).body; !strings.Contains(got, "; "+daily+" has it whole") {
+			t.Errorf("events as an administrator: %s", got)
+		}
+		if got := s.do("GET", events, session(backs)).body; !strings.Contains(got, "; another snapshot has it whole") || strings.Contains(got, daily) {
+			t.Errorf("events as one who sees backups: %s", got)
+		}
+		for _, path := range []string{at, snaps + "/runs"} {
+			if got := s.do("GET", path, session(backs)).body; strings.Contains(got, daily) {
+				t.Errorf("%s: %s", path, got)
 			}
 		}
 	})
