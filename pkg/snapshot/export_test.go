@@ -31,6 +31,9 @@ func Kept(root *folder.Folder, at string, state State) (State, error) {
 	return readState(root, at), nil
 }
 
+// Spoil takes in what another check has found of a snapshot's files.
+func (s *State) Spoil(at time.Time, found ...Finding) (changed bool) { return s.spoil(at, found) }
+
 // Rests are those of a reading of records each of which takes some time, by a clock of its own.
 func Rests(records int, each time.Duration, busy bool) (rests []time.Duration) {
 	now := time.Unix(0, 0)

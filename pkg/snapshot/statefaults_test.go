@@ -183,5 +183,8 @@ func TestStateOfLongNames(t *testing.T) {
 				t.Errorf("%d: %d of %d are named", size, len(v.Found), v.Problems)
 			}
 		}
+		if got.Spoil(at, snapshot.Finding{Path: "media/more"}) || got.Damage.Problems != 120 {
+			t.Errorf("%d: one that may be counted is counted again: %d", size, got.Damage.Problems)
+		}
 	}
 }
