@@ -25,7 +25,7 @@ const module = "github.com/svcctl/svc"
 var layers = []layer{
 	{"L0", rooms{
 		"errs": "", "status": "", "api": "", "schedule": "", "dirwatch": "", "trial/report": "", "folder": "", "jsonyaml": "", "randtest": "",
-		"document": "errs",
+		"document": "errs", "tracing": "errs", "tracing/tracetest": "",
 	}},
 	{"L1", rooms{
 		"schedule/slots":             "schedule",
@@ -40,6 +40,7 @@ var layers = []layer{
 		"media":                      "folder imagefilter errs",
 		"script":                     "script/guard document errs",
 		"script/guard":               "",
+		"script/traced":              "script tracing",
 		"script/fetch":               "errs",
 		"script/files":               "errs",
 		"script/cache":               "document errs",
@@ -67,6 +68,7 @@ var layers = []layer{
 		"store/mongotest/startmongo": "store/mongotest",
 		"store/storetest":            "store mql mql/pipeline mql/mqltest document errs",
 		"store/teststore":            "store store/embedded store/mongo store/mongotest",
+		"store/traced":               "store tracing mql mql/pipeline",
 		"store/wire":                 "store mql mql/pipeline document errs",
 		"store/wire/outside":         "",
 		"store/storetest/differ":     "store mql mql/mqltest document errs",
@@ -90,7 +92,7 @@ var layers = []layer{
 		"search/engine": "project search search/analysis search/index embedding store store/fieldnames store/lease fieldtype mql document errs",
 		"search/runs":   "search/engine operation project errs",
 		"plan":          "project search search/quality schema fieldtype access store mql document api",
-		"operation":     "store mql document errs",
+		"operation":     "store tracing mql document errs",
 		"snapshot":      "snapshot/retention project schema media folder store store/fieldnames store/gate store/lease snapshot/archive mql document errs",
 		"snapshot/due":  "snapshot snapshot/runs operation project schedule schedule/slots store mql errs",
 		"snapshot/runs": "snapshot snapshot/archive snapshot/retention operation project store mql document api errs",
@@ -106,14 +108,14 @@ var layers = []layer{
 	}},
 	{"L5", rooms{
 		"catalog":      "actions hooks openapi records project access errs",
-		"httpapi":      "actions assets catalog embedding hooks mcp records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access jsonyaml openapi status api document errs",
+		"httpapi":      "actions assets catalog embedding hooks mcp records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access jsonyaml openapi status tracing api document errs",
 		"client":       "api",
-		"controller":   "errs",
+		"controller":   "tracing errs",
 		"/controllers": "controller jobs search search/engine operation snapshot snapshot/due plan status dirwatch folder project schema system store store/fieldnames store/lease mql api errs",
 	}},
 	{"L6", rooms{
-		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files schema status controller /controllers dirwatch store " +
-			"store/barrier store/embedded store/gate store/lease store/mongo store/wire mql document api errs",
+		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files script/traced schema status controller /controllers dirwatch store " +
+			"store/barrier store/embedded store/gate store/lease store/mongo store/traced store/wire tracing mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
 		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/mcp /cli/metrics /cli/openapi /cli/org /cli/output /cli/project /cli/recordtypes /cli/search " +
 			"/cli/server /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
@@ -173,7 +175,7 @@ var libraries = map[string]string{
 	"github.com/xdg-go/scram":               "store/wire",
 	"github.com/go-chi/chi/v5":              "httpapi",
 	"github.com/klauspost/compress":         "httpapi snapshot snapshot/archive",
-	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation search/engine snapshot/due app",
+	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation search/engine snapshot/due tracing app",
 	"github.com/prometheus/client_model":    "/cli/metrics",
 	"github.com/prometheus/common":          "/cli/metrics",
 	"github.com/fsnotify/fsnotify":          "dirwatch",
@@ -206,6 +208,9 @@ var libraries = map[string]string{
 	"github.com/spf13/viper":                "/cmd",
 	"golang.org/x/term":                     "/cli /cmd",
 	"golang.org/x/sys":                      "search/index embedding/local folder",
+	"go.opentelemetry.io/otel":              "tracing",
+	"go.opentelemetry.io/proto/otlp":        "tracing",
+	"google.golang.org/protobuf":            "tracing",
 	"golang.org/x/sync":                     "* of the Go project",
 	"golang.org/x/image":                    "imagefilter",
 	"github.com/HugoSmits86/nativewebp":     "imagefilter",

@@ -38,7 +38,7 @@ func configEnv(name string) (string, bool) {
 // setting is one row of the table of settings. Its environment name is its key in upper snake case.
 type setting struct {
 	key    string
-	typ    string // integer, string, list, map, size, duration, boolean, json
+	typ    string // integer, number, string, list, map, size, duration, boolean, json
 	def    string
 	effect string
 }
@@ -86,6 +86,11 @@ func settings() []setting {
 		{"mcp.maxResultItems", "integer", "100", "Most items of a list in the result of a tool; what has more says truncated."},
 		{"mcp.route", "string", "", "Ignored, with a warning: the route is fixed."},
 		{"metrics.public", "boolean", "false", "Whether /metrics needs no credential from other machines."},
+		{"otel.endpoint", "string", "", "Base URL of a collector that takes traces as OTLP over HTTP, such as http://127.0.0.1:4318. Without it nothing is traced. See [operations](operations.md#traces)."},
+		{"otel.headers", "string", "", "Headers that it asks for: name=value,name=value, with values escaped as in URLs, such as Authorization=Bearer%20…."},
+		{"otel.headersFile", "string", "", "A file with these headers."},
+		{"otel.sampleRatio", "number", "1", "Of how many requests, reconciles and runs there are traces, 0 to 1. A caller can only ask for less."},
+		{"otel.serviceName", "string", "svcd", "The name that the service has in traces."},
 		{"log.level", "string", "info", "debug, info, warn or error. debug logs every request."},
 		{"log.format", "string", "auto", "text, json, or auto: text on a terminal, else json."},
 		{"shutdown.delay", "duration", "0", "How long new requests are still taken on shutdown while /readyz says 503, so that load balancers send no more."},
@@ -114,6 +119,9 @@ func (s setting) env() string {
 var envAliases = map[string]string{ //nolint:gochecknoglobals // a table
 	"embedding.cooldownAfterUnhealthy": "COOLDOWN_AFTER_UNHEALTHY",
 	"embedding.checkInterval":          "CHECK_INTERVAL",
+	"otel.endpoint":                    "OTEL_EXPORTER_OTLP_ENDPOINT", // these are OpenTelemetry's own
+	"otel.headers":                     "OTEL_EXPORTER_OTLP_HEADERS",
+	"otel.sampleRatio":                 "OTEL_TRACES_SAMPLER_ARG",
 }
 
 // envs are all environment names of a setting; the first one that is set counts.
@@ -231,9 +239,12 @@ func (r *reader) config(stderr io.Writer) app.Config {
 		SmallVectors:   r.boolean("search.smallVectors"),
 		AuditRetention: r.durationOrNone("audit.retention"),
 		Embedding:      r.embedding(),
-		Version:        versionText(),
-		Now:            time.Now,
-		Env:            configEnv,
+		Tracing: app.Tracing{
+			Endpoint: r.text("otel.endpoint"), Headers: r.secret("otel.headers", "otel.headersFile"), SampleRatio: r.ratio("otel.sampleRatio"), Service: r.text("otel.serviceName"),
+		},
+		Version: versionText(),
+		Now:     time.Now,
+		Env:     configEnv,
 	}
 	cfg.SecretFiles = r.secretFiles
 	if len(r.secretEnv) > 0 {
@@ -265,6 +276,12 @@ func (r *reader) config(stderr io.Writer) app.Config {
 	}
 	if err := cfg.CheckMongoListen(); err != nil {
 		r.fail("store.mongoListen", "%v", err)
+	}
+	if err := cfg.Tracing.CheckEndpoint(); err != nil {
+		r.fail("otel.endpoint", "%v", err)
+	}
+	if err := cfg.Tracing.CheckHeaders(); err != nil {
+		r.fail("otel.headers", "%v", err)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(r.oneOf("log.level", "debug", "info", "warn", "error"))); err != nil {
@@ -303,6 +320,16 @@ func (r *reader) count(key string) int {
 		return 1
 	}
 	return n
+}
+
+// ratio is a number from 0 to 1.
+func (r *reader) ratio(key string) float64 {
+	f, err := strconv.ParseFloat(r.text(key), 64)
+	if err != nil || !(0 <= f && f <= 1) {
+		r.fail(key, "%q is no number from 0 to 1", r.text(key))
+		return 0
+	}
+	return f
 }
 
 func (r *reader) list(key string) []string {

@@ -53,7 +53,7 @@ func settingsDoc() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", s.key, strings.Join(s.envs(), "`, `"), s.typ, def, escape(s.effect))
 	}
-	b.WriteString("\nSecrets are best given by a file (`admin.tokenFile`, `admin.passwordFile`, `auth.jwtSecretFile`) or left to be generated. They are never logged.\n" +
+	b.WriteString("\nSecrets are best given by a file (`admin.tokenFile`, `admin.passwordFile`, `auth.jwtSecretFile`, `otel.headersFile`) or left to be generated. They are never logged.\n" +
 		"What scripts of a project may take and reach is in its config: [Hook](config.md#hook).\n")
 	return b.String()
 }

@@ -86,7 +86,11 @@ func fileText(typ string, value any) (string, error) {
 			return strconv.FormatBool(v), nil
 		}
 	case int64, uint64:
-		if typ == "integer" || typ == "size" || typ == "duration" {
+		if typ == "integer" || typ == "number" || typ == "size" || typ == "duration" {
+			return fmt.Sprint(v), nil
+		}
+	case float64:
+		if typ == "number" {
 			return fmt.Sprint(v), nil
 		}
 	case []any:

@@ -96,13 +96,18 @@ func TestEverySettingFromEverySource(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(strings.Repeat("s", 32)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	headers := filepath.Join(t.TempDir(), "headers")
+	if err := os.WriteFile(headers, []byte("api-key=canary%20key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	want := app.Config{
-		SecretFiles: []string{secret, secret, secret}, AdminUser: "root", AdminPassword: strings.Repeat("s", 32),
+		SecretFiles: []string{secret, secret, secret, headers}, AdminUser: "root", AdminPassword: strings.Repeat("s", 32),
 		Host: "0.0.0.0", Port: 8080, MaxBodySize: 25_000_000, MaxImport: 3 << 30, JWTTTL: 90 * time.Second, PATDefaultTTL: 24 * time.Hour, PATMaxTTL: 0, DataDir: "/d", ProjectsDir: "/p",
 		AdminHosts: []string{"admin.example.com", "b"}, Fronts: map[string]string{"www.example.com": "blog", "shop": "shop"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		MetricsPublic:  true, AdminToken: strings.Repeat("s", 32), JWTSecret: []byte(strings.Repeat("s", 32)),
 		StoreURI: "embedded:/s", MongoListen: "127.0.0.1:27018", MongoMaxTime: 5 * time.Second, CacheSize: 128 << 20, SweepAfter: 2 * time.Hour, PictureCache: 2 << 30, PictureMemory: 256 << 20, Watch: "notify", ShutdownDelay: 2 * time.Second, ShutdownGrace: 1500 * time.Millisecond, AuditRetention: 48 * time.Hour, Version: versionText(),
+		Tracing:      app.Tracing{Endpoint: "http://127.0.0.1:4318", Headers: "api-key=canary%20key", SampleRatio: 0.25, Service: "cms"},
 		SmallVectors: true, MCP: app.MCP{AllowAdminActions: true, MaxResultItems: 7},
 		Embedding: embedding.Config{
 			Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash", TimeoutPerAttempt: 2 * time.Second}}, Groups: []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}},
@@ -117,13 +122,14 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"projects.watch": "notify", "metrics.public": "true", "mcp.enabled": "false", "mcp.allowAdminActions": "true", "mcp.maxResultItems": "7", "mcp.route": "/elsewhere", "log.level": "debug", "log.format": "text", "shutdown.delay": "2s", "shutdown.grace": "1500", "audit.retention": "2d", "search.smallVectors": "true",
 		"embedding.providers": `[{"name": "demo", "type": "hash", "timeoutPerAttempt": "2s"}]`, "embedding.groups": `[{"name": "texts", "members": ["demo"]}]`,
 		"embedding.goldenPath": "/g", "embedding.cooldownAfterUnhealthy": "10s", "embedding.checkInterval": "0",
+		"otel.endpoint": "http://127.0.0.1:4318", "otel.headersFile": headers, "otel.sampleRatio": "0.25", "otel.serviceName": "cms",
 	}
 	env := map[string]string{}
 	var lines, flags []string
 	for _, s := range settings() {
 		v, ok := text[s.key]
 		if !ok {
-			if !slices.Contains([]string{"admin.token", "admin.password", "auth.jwtSecret"}, s.key) { // their files stand for them
+			if !slices.Contains([]string{"admin.token", "admin.password", "auth.jwtSecret", "otel.headers"}, s.key) { // their files stand for them
 				t.Errorf("%s is not tried", s.key)
 			}
 			continue
@@ -148,6 +154,7 @@ data: {dir: /d}
 projects: {dir: /p, watch: notify}
 metrics: {public: yes}
 mcp: {enabled: false, allowAdminActions: true, maxResultItems: 7, route: /elsewhere}
+otel: {endpoint: "http://127.0.0.1:4318", headersFile: ` + headers + `, sampleRatio: 0.25, serviceName: cms}
 log: {level: debug, format: text}
 shutdown: {delay: 2s, grace: 1500ms}
 audit: {retention: 48h}
@@ -242,6 +249,11 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"store", "", map[string]string{"STORE_URI": "postgres://u:hunter2@h"}, []string{`setting store.uri: must begin with embedded:, mongodb:// or mongodb+srv://`}},
 		{"short secret", "", map[string]string{"AUTH_JWT_SECRET": "hunter2"}, []string{`setting auth.jwtSecret: is 7 bytes long, it must be 32 or more`}},
 		{"short admin token", "admin: {token: hunter2-hunter2}\n", nil, []string{`setting admin.token: is 15 bytes long, it must be 16 or more: openssl rand -hex 32 makes one`}},
+		{"traces", "otel: {sampleRatio: 2}\n", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://root:hunter2@collector:4318", "OTEL_EXPORTER_OTLP_HEADERS": "hunter2"}, []string{
+			"setting otel.sampleRatio: \"2\" is no number from 0 to 1",
+			"setting otel.endpoint: has a user in it: what a collector asks for goes into otel.headers or otel.headersFile",
+			"setting otel.headers: number 1 is no header such as Authorization=Bearer%20…: a name, =, and a value that is escaped as in URLs",
+		}},
 		{"secret twice", "", map[string]string{"ADMIN_TOKEN": "hunter2", "ADMIN_TOKEN_FILE": empty}, []string{`setting admin.tokenFile: give either admin.token or admin.tokenFile`}},
 		{"secret file", "", map[string]string{"ADMIN_TOKEN_FILE": "/nonexistent"}, []string{`setting admin.tokenFile: open /nonexistent: no such file or directory`}},
 		{"empty secret file", "", map[string]string{"ADMIN_TOKEN_FILE": empty}, []string{`setting admin.tokenFile: ` + empty + ` is empty`}},

@@ -27,6 +27,7 @@ import (
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
+	scripts "github.com/svcctl/svc/pkg/script/traced"
 	"github.com/svcctl/svc/pkg/search/engine"
 	searches "github.com/svcctl/svc/pkg/search/runs"
 	"github.com/svcctl/svc/pkg/snapshot"
@@ -40,12 +41,15 @@ import (
 	"github.com/svcctl/svc/pkg/store/lease"
 	"github.com/svcctl/svc/pkg/store/wire"
 	"github.com/svcctl/svc/pkg/system"
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 // App is the service, put together. Run it once.
 type App struct {
 	cfg      Config
+	opened   store.Store // by itself, without spans
 	store    store.Store
+	tracer   *tracing.Tracer  // nil: nothing is traced
 	gate     *gate.Gate       // before store, for whoever uses records
 	barrier  *barrier.Barrier // of all instances that share the store; nil: there is one
 	registry *project.Registry
@@ -87,7 +91,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, store: st, gate: gate.New(st), registry: project.NewRegistry(), stop: make(chan struct{}, 1)}
+	a := &App{cfg: cfg, opened: st, store: st, registry: project.NewRegistry(), stop: make(chan struct{}, 1)}
 	if err := a.wire(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -116,6 +120,10 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	registerer := prometheus.NewRegistry()
 	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := a.openTracer(registerer); err != nil {
+		return err
+	}
+	cfg = a.cfg
 
 	hasher := cfg.newHasher()
 	a.logs = audit.New(audit.Options{
@@ -139,7 +147,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err := cfg.firstAdmin(ctx, models.Users); err != nil {
 		return err
 	}
-	a.manager, err = controller.New(controller.Options{Logger: cfg.Logger, Registerer: registerer})
+	a.manager, err = controller.New(controller.Options{Logger: cfg.Logger, Registerer: registerer, Tracer: a.tracer})
 	if err != nil {
 		return err
 	}
@@ -161,7 +169,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	parts, err := newCore(coreOptions{
 		store: a.store, gate: a.gate, shuts: a.openGates(alone), replaced: a.replaced, left: a.restoreLeft, changed: a.snapshotsChanged, now: cfg.Now, env: cfg.Env, log: cfg.Logger, registerer: registerer, logs: a.logs, alone: alone, version: cfg.Version, fault: cfg.SnapshotFault,
-		engine: a.engine, files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles(), a.groups.Group).host,
+		tracer: a.tracer, engine: scripts.New(a.engine, a.tracer), files: a.files, search: a.search, modules: newModules(cfg.Now, cfg.privateFiles(), a.groups.Group).host,
 	})
 	if err != nil {
 		return err
@@ -196,7 +204,7 @@ func (a *App) wire(ctx context.Context) error {
 	door, err := httpapi.New(httpapi.Config{
 		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
 		Control: a.control, Jobs: parts.jobs, Searches: searches.New(a.search, parts.runs), Snapshots: parts.snapshots, Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Embedding: a.groups, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
-		Registerer: registerer, Gatherer: registerer, Version: cfg.Version,
+		Registerer: registerer, Gatherer: registerer, Tracer: a.tracer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, MaxImport: cfg.MaxImport, BodyMemory: bodiesFor(memory(), cfg.MaxBodySize), AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic, MCP: cfg.MCP, Moment: a.gate.Moment,
 	})
@@ -271,5 +279,5 @@ func (a *App) Close() error {
 	if a.engine != nil {
 		err = errors.Join(err, a.engine.Close())
 	}
-	return errors.Join(err, a.groups.Close(), a.closeFiles(), a.store.Close())
+	return errors.Join(err, a.groups.Close(), a.closeFiles(), a.store.Close(), a.closeTracer(context.Background())) //nolint:forbidigo // nothing is left of what New was given
 }

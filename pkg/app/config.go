@@ -56,6 +56,8 @@ type Config struct {
 	// AuditRetention is how long entries about the service itself are kept in the audit log; 0: for ever.
 	AuditRetention time.Duration
 
+	Tracing Tracing // traces of OpenTelemetry; off by default
+
 	// SmallVectors has searches keep their vectors in memory by a byte for each dimension.
 	SmallVectors bool
 	// Embedding is what makes vectors of texts; none by default.

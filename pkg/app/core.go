@@ -23,6 +23,7 @@ import (
 	snapshots "github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/store"
 	"github.com/svcctl/svc/pkg/store/gate"
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 // core is what does the work of projects, whoever loads them: records and runs, and the scripts in both.
@@ -47,6 +48,7 @@ type coreOptions struct {
 	env        schema.Env
 	log        *slog.Logger
 	registerer prometheus.Registerer
+	tracer     *tracing.Tracer // nil: nothing is traced
 	logs       *audit.Logs
 	version    string
 	alone      bool // no other process works on the store
@@ -67,7 +69,7 @@ func (o *coreOptions) holder() string {
 
 func newCore(o coreOptions) (*core, error) {
 	runs, err := operation.New(operation.Options{
-		Store: o.store, Now: o.now, Registerer: o.registerer, Logger: o.log, Instance: holder(), Alone: o.alone,
+		Store: o.store, Now: o.now, Registerer: o.registerer, Logger: o.log, Tracer: o.tracer, Instance: holder(), Alone: o.alone,
 	})
 	if err != nil {
 		return nil, err

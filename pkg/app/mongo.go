@@ -38,7 +38,7 @@ func (a *App) listenMongo(ctx context.Context, adminToken string) error {
 	if a.cfg.MongoListen == "" {
 		return nil
 	}
-	st, ok := a.store.(*embedded.Store)
+	st, ok := a.opened.(*embedded.Store)
 	if !ok {
 		return fmt.Errorf("store.mongoListen %w", errOnMongo)
 	}

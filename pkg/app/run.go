@@ -66,5 +66,5 @@ func (a *App) Run(ctx context.Context) error {
 	tidied.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime) // the grace is for requests, and may be over
 	defer cancel()
-	return errors.Join(err, a.search.Close(closing), a.engine.Close(), a.groups.Close(), a.closeFiles(), a.store.Close())
+	return errors.Join(err, a.search.Close(closing), a.engine.Close(), a.groups.Close(), a.closeFiles(), a.store.Close(), a.closeTracer(ctx))
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 // Options configure a Manager. Zero durations take their defaults.
 type Options struct {
 	Logger     *slog.Logger          // required
 	Registerer prometheus.Registerer // required
+	Tracer     *tracing.Tracer       // nil: nothing is traced
 	BackoffMin time.Duration         // delay after a key's first failure; default 200 ms
 	BackoffMax time.Duration         // longest delay between tries; default 5 min
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 // runner is one controller at work.
@@ -106,16 +108,26 @@ func (r *runner) next(ctx context.Context) bool {
 	}
 	waiters := r.take(key)
 	began := time.Now()
+	ctx, span := r.traced(ctx)
 	var result Result
 	err := guard(func() (err error) {
 		result, err = r.Reconciler.Reconcile(ctx, key)
 		return err
 	})
 	r.settle(ctx, key, result, err, time.Since(began))
+	span.End(err)
 	for _, w := range waiters {
 		w <- err // buffered
 	}
 	return true
+}
+
+// traced begins the span of a reconcile. The key is not in it: it is an id.
+func (r *runner) traced(ctx context.Context) (context.Context, tracing.Span) {
+	if r.opts.Tracer == nil {
+		return ctx, tracing.Span{}
+	}
+	return r.opts.Tracer.Background(ctx, "reconcile "+r.Name, tracing.Controller(r.Name))
 }
 
 // settle decides when the key runs again, and counts and logs the run.

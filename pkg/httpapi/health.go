@@ -15,9 +15,9 @@ import (
 // rootRoutes are the routes outside the API's prefix, for the machinery around the service.
 func (s *Server) rootRoutes(router chi.Router) {
 	for _, rt := range []route{
-		{method: "GET", pattern: api.RootHealth, right: right{kind: rightPublic}, handle: (*Server).health, anyQuery: true},
-		{method: "GET", pattern: api.RootReady, right: right{kind: rightPublic}, handle: (*Server).ready, anyQuery: true},
-		{method: "GET", pattern: api.RootMetrics, right: right{kind: rightPublic}, handle: (*Server).scrape, anyQuery: true},
+		{method: "GET", pattern: api.RootHealth, right: right{kind: rightPublic}, handle: (*Server).health, anyQuery: true, probe: true},
+		{method: "GET", pattern: api.RootReady, right: right{kind: rightPublic}, handle: (*Server).ready, anyQuery: true, probe: true},
+		{method: "GET", pattern: api.RootMetrics, right: right{kind: rightPublic}, handle: (*Server).scrape, anyQuery: true, probe: true},
 	} {
 		h := s.serve(rt)
 		router.Method(rt.method, rt.pattern, h)

@@ -52,6 +52,7 @@ type route struct {
 	anyQuery bool                  // parameters that it does not have are no error: for probes and for paths that are no route
 
 	labels    bool // its answer has texts for people, of which lang picks those of a language
+	probe     bool // machinery asks it all the time, and there are no traces of that
 	preflight bool // browsers ask here what pages of other origins may do
 }
 

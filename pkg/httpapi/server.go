@@ -36,6 +36,7 @@ import (
 	"github.com/svcctl/svc/pkg/snapshot/runs"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/system"
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 // Control is what this door asks of the control plane. controllers.Control implements it.
@@ -110,6 +111,7 @@ type Config struct {
 	Now        func() time.Time // nil: time.Now
 	Registerer prometheus.Registerer
 	Gatherer   prometheus.Gatherer
+	Tracer     *tracing.Tracer // nil: nothing is traced
 	Version    string
 
 	// Authenticate says who sent credentials, in the place of Auth, for the tests of a project; nil: Auth does.
@@ -164,7 +166,7 @@ func New(cfg Config) (*Server, error) {
 	router := chi.NewRouter()
 	s := &Server{cfg: cfg, catalog: catalog.New(cfg.Records, cfg.Actions), log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, bodies: bodies{most: cfg.BodyMemory}, ending: make(chan struct{})}
 	s.mcp = mcp.New(mcp.Options{
-		AllowAdminActions: cfg.MCP.AllowAdminActions, MaxResultItems: cfg.MCP.MaxResultItems, Namespaces: s.namespaces, Observe: m.observeTool,
+		AllowAdminActions: cfg.MCP.AllowAdminActions, MaxResultItems: cfg.MCP.MaxResultItems, Namespaces: s.namespaces, Begin: s.beginTool, Observe: m.observeTool,
 	})
 	asked := map[string]bool{}
 	for _, rt := range routes() {
@@ -205,6 +207,10 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 		start := time.Now()
 		s.metrics.active.Inc()
 		defer s.metrics.active.Dec()
+		var span tracing.Span
+		if s.cfg.Tracer != nil && !rt.probe {
+			hr, span = s.traced(hr, rt)
+		}
 		r := &request{
 			Request: hr, server: s, route: rt, id: requestID(hr.Header.Get(api.HeaderRequestID)),
 			unread: hr.Body != nil && hr.Body != http.NoBody,
@@ -217,6 +223,7 @@ func (s *Server) serve(rt route) http.HandlerFunc {
 			}
 			s.finish(rec, r, time.Since(start))
 			s.endRest(rec, r)
+			r.endSpan(span, rec.status)
 			if r.cutOff {
 				panic(http.ErrAbortHandler)
 			}

@@ -28,6 +28,9 @@ type Options struct {
 	AllowAdminActions bool            // whether tools of operators are listed
 	MaxResultItems    int             // how many items a list has at most; 1 or more
 	Namespaces        func() []string // the projects that are served, in their order
+	// Begin, if set, is told of each call of a tool that there is before it is carried out, with the context that it then has, and of the number of its error
+	// (0: none) when it has been.
+	Begin func(ctx context.Context, tool string) (_ context.Context, end func(code int))
 	// Observe, if set, is told of each call: of which tool ("": none that there is), the number of its error (0: none), and how long it took.
 	Observe func(tool string, code int, took time.Duration)
 }
@@ -141,6 +144,17 @@ func (s *Server) call(ctx context.Context, by Caller, params json.RawMessage) (r
 		return nil, &rpcError{Code: codeMethodNotFound, Message: "unknown tool"}
 	}
 	name = t.name
+	if s.opts.Begin != nil {
+		var end func(code int)
+		ctx, end = s.opts.Begin(ctx, name)
+		defer func() {
+			if e != nil {
+				end(e.Code)
+				return
+			}
+			end(0)
+		}()
+	}
 	if t.admin && !s.opts.AllowAdminActions {
 		return nil, refusal(403, "admin actions disabled")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 const (
@@ -219,11 +220,23 @@ func (l *Live) perform(ctx context.Context, do Func) {
 	var outcome Outcome
 	err := l.turn()
 	if err == nil {
-		outcome, err = l.do(ctx, do)
+		working, span := l.traced(ctx)
+		outcome, err = l.do(working, do)
+		span.End(err)
 	}
 	done()
 	keeper.Wait()
 	l.finish(ctx, outcome, err)
+}
+
+// traced begins the span of the work itself: what keeps the record is none of it.
+func (l *Live) traced(ctx context.Context) (context.Context, tracing.Span) {
+	t := l.runs.opts.Tracer
+	if t == nil {
+		return ctx, tracing.Span{}
+	}
+	kind := string(l.run.Kind) // neither this nor the name ever changes
+	return t.Background(ctx, "run "+kind, tracing.Kind(kind), tracing.Name(l.run.Name), tracing.Database(l.database))
 }
 
 // turn waits for the run's turn.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/store"
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 const (
@@ -42,6 +43,7 @@ type Options struct {
 	Now        func() time.Time      // required: what is recorded as time
 	Registerer prometheus.Registerer // required
 	Logger     *slog.Logger          // nil: nothing is logged
+	Tracer     *tracing.Tracer       // nil: nothing is traced
 	Instance   string                // names this process to people; "": "svcd"
 	// Alone says that no other process can work on the store. What another process has left behind is then lost at once.
 	Alone bool
