@@ -248,6 +248,9 @@ func TestRestoreIsTyped(t *testing.T) {
 		if tc.tty && !strings.Contains(p.err.String(), "7 records) into "+strings.TrimPrefix("blog"+tc.args, "blog--to-namespace ")+" at http://") {
 			t.Errorf("%+v: the question is missing: %s", tc, p.err.String())
 		}
+		if made := strings.Contains(p.err.String(), ", a project that is made for it: all collections that it has."); tc.tty && made != (tc.args != "") {
+			t.Errorf("%+v: that a project is made: %t: %s", tc, made, p.err.String())
+		}
 	}
 }
 

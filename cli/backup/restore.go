@@ -52,7 +52,7 @@ func runRestore(ctx context.Context, st *command.State, opts *restoreOptions) er
 	if err := snapshot.HasArchive(st, opts.File); err != nil {
 		return err
 	}
-	if err := opts.How.Confirm(st, "the backup "+opts.File, opts.Namespace, c.Server()); err != nil {
+	if err := opts.How.Confirm(ctx, st, c, "the backup "+opts.File, opts.Namespace); err != nil {
 		return err
 	}
 	var run *api.Run

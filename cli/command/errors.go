@@ -183,6 +183,8 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return "svcd serves what is below its projects directory: copy the project there, or start svcd with another --projects.dir"
 	case e.Code() == "unique_conflict" && slices.ContainsFunc(e.Problem.Errors, func(f api.FieldError) bool { return f.Path == "namespace" }):
 		return "each project has a namespace of its own: in a copied project, change namespace: in the project file"
+	case e.Code() == "restoring" && placeOf(e.Path, 1) != "":
+		return "svcctl snapshot attach" + placeOf(e.Path, 1) + " shows how far the restore is"
 	case e.Status == http.StatusForbidden:
 		return st.hintDenied(ctx, e)
 	case e.Code() == "project_not_found":

@@ -139,6 +139,12 @@ func hintSnapshots(e *client.Error) string {
 		}
 	case "profile_not_found":
 		return "svcctl snapshot profiles" + place + " shows those that the config has"
+	case "snapshots_full":
+		return "svcctl snapshot prune" + place + " removes what no retention keeps, --dry-run shows which; svcctl snapshot list" + place + " shows their sizes"
+	case "store_full":
+		return "svcctl snapshot delete" + place + " and svcctl snapshot prune" + place + " go on, which may make room; so does svcctl snapshot export" + place + " of what is there"
+	case "snapshot_exists":
+		return "svcctl snapshot list" + place + " shows it; svcctl snapshot delete" + place + " ID removes it"
 	case "snapshots_busy":
 		return "svcctl snapshot attach" + place + " shows how far it is, svcctl snapshot cancel" + place + " ends it"
 	case "snapshot_pinned":

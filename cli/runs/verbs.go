@@ -2,6 +2,8 @@ package runs
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +34,9 @@ func (n Noun) List(cmd *cobra.Command) *cobra.Command {
 	var status string
 	var limit int
 	cmd = n.Verb(cmd, func(ctx context.Context, of Of) error {
+		if err := CheckStatus(status); err != nil {
+			return err
+		}
 		page, err := of.list(ctx, of.Namespace, of.Name, status, client.Query{Limit: limit})
 		if err != nil {
 			return err
@@ -49,8 +54,19 @@ func (n Noun) List(cmd *cobra.Command) *cobra.Command {
 func ListFlags(cmd *cobra.Command, status *string, limit *int) {
 	cmd.Flags().StringVar(status, "status", "", "only those that are queued, running, succeeded, failed, cancelled or lost")
 	cmd.Flags().IntVar(limit, "limit", 0, "how many (default 100)")
-	statuses := []string{api.RunQueued, api.RunRunning, api.RunSucceeded, api.RunFailed, api.RunCancelled, api.RunLost}
-	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"status": cobra.FixedCompletions(statuses, cobra.ShellCompDirectiveNoFileComp)})
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"status": cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp)})
+}
+
+// CheckStatus refuses a status that no run has.
+func CheckStatus(status string) error {
+	if status != "" && !slices.Contains(statuses(), status) {
+		return command.Usagef("--status %s: want one of %s", status, strings.Join(statuses(), ", "))
+	}
+	return nil
+}
+
+func statuses() []string {
+	return []string{api.RunQueued, api.RunRunning, api.RunSucceeded, api.RunFailed, api.RunCancelled, api.RunLost}
 }
 
 // Logs makes a verb that shows the log of a run.

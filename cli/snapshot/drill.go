@@ -22,7 +22,7 @@ func newDrill(st *command.State, runF func(context.Context, *drillOptions) error
 		Long: `Restore a snapshot on trial: the one that is named, or the newest, with --profile that of a profile. It is loaded into a database that is made for it, exported from there,
 compared to the bit, and removed; its files are read. Nothing that is served changes, and it takes the room of the records in the store meanwhile.
 
-Exit code 1 means that it can't be restored as it is, and says why.` + Waiting,
+Exit code 1 means that it can't be restored as it is, and says why.` + waitingBeside,
 		Example: `  svcctl snapshot drill blog
   svcctl snapshot drill blog --profile daily
   svcctl snapshot drill blog 20260301T031500Z-k3x9q2`,

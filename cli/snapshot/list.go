@@ -17,7 +17,8 @@ func newList(st *command.State) *cobra.Command {
 		Short: "List the snapshots of a project, newest first",
 		Long: `List the snapshots of a project, newest first. SIZE is that of all their files, NEW of those that are no links: what a snapshot takes beside
 those before it. STATE is verified when a check (svcctl snapshot verify) has found all that was written, sampled when only checks of a part have, damaged
-when one has found that something is not, unverified before any, and unreadable when not even the manifest can be read; pinned is one that can't be deleted.`,
+when one has found that something is not, unverified before any, and unreadable when not even the manifest can be read; pinned is one that can't be deleted.
+Warnings are those of when it was taken, such as of files that were missing: svcctl snapshot show names them.`,
 		Example: `  svcctl snapshot list blog
   svcctl snapshot list blog --profile daily -o name`,
 	})

@@ -71,8 +71,8 @@ func (h *How) Options() api.SnapshotRestore {
 }
 
 // Confirm asks whether what is live is to be replaced, which takes the name of the namespace.
-func (h *How) Confirm(st *command.State, what, namespace, server string) error {
-	if h.DryRun {
+func (h *How) Confirm(ctx context.Context, st *command.State, c *client.Client, what, namespace string) error {
+	if h.DryRun || h.Yes {
 		return nil
 	}
 	scope := "all collections that it has"
@@ -86,8 +86,20 @@ func (h *How) Confirm(st *command.State, what, namespace, server string) error {
 	if h.Into != "" {
 		namespace = h.Into
 	}
-	question := fmt.Sprintf("Restore %s into %s at %s: %s. %s. What is there before is kept as a snapshot.", what, namespace, server, scope, does)
-	return st.ConfirmTyped(h.Yes, question, namespace)
+	question := fmt.Sprintf("Restore %s into %s at %s: %s. %s. What is there before is kept as a snapshot.", what, namespace, c.Server(), scope, does)
+	if h.makes(ctx, c) {
+		question = fmt.Sprintf("Restore %s into %s at %s, a project that is made for it: %s.", what, namespace, c.Server(), scope)
+	}
+	return st.ConfirmTyped(false, question, namespace)
+}
+
+// makes says that a project is made, as far as the service tells.
+func (h *How) makes(ctx context.Context, c *client.Client) bool {
+	if h.Into == "" {
+		return false
+	}
+	there, err := c.ProjectOf(ctx, h.Into)
+	return err == nil && there == nil
 }
 
 type restoreOptions struct {
@@ -131,7 +143,7 @@ func runRestore(ctx context.Context, st *command.State, c *client.Client, opts *
 		return err
 	}
 	what := fmt.Sprintf("the snapshot %s of %s (%s ago, %s)", s.ID, opts.Namespace, output.Age(st.Now(), s.ConsistentAt.Time), output.Count(s.Counts.Documents, "record"))
-	if err := opts.How.Confirm(st, what, opts.Namespace, c.Server()); err != nil {
+	if err := opts.How.Confirm(ctx, st, c, what, opts.Namespace); err != nil {
 		return err
 	}
 	run, err := c.RestoreSnapshot(ctx, opts.Namespace, opts.ID, opts.How.Options())

@@ -33,6 +33,9 @@ The service keeps the newest 100 of each kind and profile, for 30 days.`,
 			if which.Kind != "" && !slices.Contains(runKinds(), which.Kind) {
 				return command.Usagef("--kind %s: want one of %s", which.Kind, strings.Join(runKinds(), ", "))
 			}
+			if err := runs.CheckStatus(which.Status); err != nil {
+				return err
+			}
 			c, err := st.Client()
 			if err != nil {
 				return err

@@ -48,20 +48,24 @@ func StateOf(s *api.Snapshot) (string, output.Tone) {
 	if s.Pinned {
 		pinned = ", pinned"
 	}
+	state, tone, warnings := "verified", output.ToneGood, s.Counts.Warnings
 	switch {
 	case s.Problem != "":
 		return "unreadable" + pinned, output.ToneBad
 	case DamageOf(s) != nil: // which a check of another one may have found
 		return "damaged" + pinned, output.ToneBad
 	case s.Verified == nil:
-		return "unverified" + pinned, output.ToneNone
+		state, tone = "unverified", output.ToneNone
 	case s.Verified.Sample > 0 && s.WholeAt.IsZero():
-		return "sampled" + pinned, output.ToneNone
+		state, tone = "sampled", output.ToneNone
 	}
-	if n := max(s.Counts.Warnings, s.Verified.Dangling); n > 0 { // what is in it is what there was: files may be missing, or damaged
-		return "verified, " + output.Count(n, "warning") + pinned, output.ToneWarn
+	if s.Verified != nil {
+		warnings = max(warnings, s.Verified.Dangling)
 	}
-	return "verified" + pinned, output.ToneGood
+	if warnings > 0 { // what is in it is what there was: files may be missing, or damaged
+		return state + ", " + output.Count(warnings, "warning") + pinned, output.ToneWarn
+	}
+	return state + pinned, tone
 }
 
 // DamageOf gives the check that has found what is wrong with a snapshot, as far as that is known: one of a part may have missed it since.

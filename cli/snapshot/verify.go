@@ -27,7 +27,7 @@ func newVerify(st *command.State, runF func(context.Context, *verifyOptions) err
 		Long: `Check that a snapshot is what was written: every file is read and compared with its sum, every record is parsed and counted. --sample reads a part of
 the files, drawn anew each time: 10%, or 0.1.
 
-Exit code 1 means that it is damaged, and the files are named; that it could not be checked has another one.` + Waiting,
+Exit code 1 means that it is damaged, and the files are named; that it could not be checked has another one.` + waitingBeside,
 		Example: `  svcctl snapshot verify blog 20260301T031500Z-k3x9q2
   svcctl snapshot verify blog 20260301T031500Z-k3x9q2 --sample 10%`,
 	}, func(ctx context.Context, c *client.Client, namespace, id string) error {

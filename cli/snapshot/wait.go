@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,12 +45,17 @@ func (w *Wait) Register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 }
 
-// Waiting is what every verb with Wait says of it.
-const Waiting = `
+// Waiting is what every verb with Wait says of it, but for those that only read snapshots: these have waitingBeside.
+const (
+	Waiting       = waiting + ` While another run takes, imports, restores or removes snapshots of the project, it is refused (exit code 6).`
+	waitingBeside = waiting + ` While another check or drill of the project goes on, it is refused (exit code 6); it goes on beside all else.`
+)
+
+const waiting = `
 
 The command shows on stderr how far it is, with -o json as one event a line on stdout and the run behind them, and ends with the run: with exit code 3
 where there were warnings, 1 if it did not succeed, 8 when it takes longer than --timeout. It goes on when the command is interrupted;
-svcctl snapshot attach comes back to it. While another run of snapshots of the project goes on, it is refused (exit code 6).`
+svcctl snapshot attach comes back to it.`
 
 // follower follows one run.
 type follower struct {
@@ -232,12 +239,14 @@ func hintOf(run *api.Run, namespace string) string {
 		return snapshot + "runs " + namespace + " shows what has gone on since"
 	case code == "snapshots_full":
 		return snapshot + "prune " + namespace + " removes what no retention keeps, --dry-run shows which; " + snapshot + "list " + namespace + " shows their sizes"
+	case code == "snapshot_damaged" && run.Subject == "" && run.Kind == api.RunKindRestore: // an archive that is there already, since what comes in is whole
+		return snapshot + "delete " + namespace + " ID removes the one that is damaged; then send the archive again"
 	case code == "snapshot_damaged" && run.Subject != "" && run.Kind != api.RunKindVerify: // which has stopped at the first
 		return snapshot + "verify " + namespace + " " + run.Subject + " reads all of it, and names each file that is damaged; " + snapshot + "list " + namespace + " shows others"
 	case code == "snapshot_damaged":
-		return snapshot + "list " + namespace + " shows others; upload anew what is said to be damaged where it is served, too (its address may change), take a new one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
+		return snapshot + "list " + namespace + " shows others; " + uploadsFirst(run) + "take a new one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "drill_differs":
-		return "upload anew what is said to be damaged where it is served, too (its address may change), take another one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
+		return uploadsFirst(run) + "take another one (" + takeCommand(namespace, run.Name) + "), and look at the disk"
 	case code == "store_full":
 		return "nothing that is served was changed: start it again when there is room"
 	case code == "config_foreign": // its files are in the archive
@@ -248,6 +257,18 @@ func hintOf(run *api.Run, namespace string) string {
 		return "svcctl project status " + namespace + " and the service's log say what fails; it goes on by itself as soon as that is mended"
 	}
 	return snapshot + "runs " + namespace + " shows those that are kept"
+}
+
+// uploadsFirst says that files have to be uploaded before a snapshot has them whole; "": what was found is none of them.
+func uploadsFirst(run *api.Run) string {
+	result, err := client.SnapshotResultOf(run)
+	if err == nil {
+		found, all := FoundBy(run, &result)
+		if all > 0 && all == int64(len(found)) && !slices.ContainsFunc(found, func(f Found) bool { return strings.Contains(f.Text, "upload it anew") }) {
+			return ""
+		}
+	}
+	return "upload anew what is said to be damaged where it is served, too (its address may change), "
 }
 
 // asked is what of the input of a restore or a check says how to speak of it.

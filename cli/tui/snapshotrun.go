@@ -74,7 +74,8 @@ func (s *snapshots) begin(run *api.Run, to bool) tea.Cmd {
 	s.list.Set(s.sections()...)
 	if kind, _ := s.selected(); to || kind == kindRun {
 		s.list.Select(kindRun + "/" + run.ID)
-	} else {
+	}
+	if s.list.Selected() != kindRun+"/"+run.ID { // where it is to stay, or where a filter hides the run
 		s.begun = run.ID
 	}
 	return tea.Batch(s.follow(), s.host.Refresh())

@@ -155,6 +155,20 @@ func TestRestoreThatIsRefused(t *testing.T) {
 	})
 }
 
+// TestRestoreBehindFilter: a run is shown that a filter keeps out of the list.
+func TestRestoreBehindFilter(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
+		term.Resize(120, 40)
+		term.Press("6", "/")
+		term.Type("pinned")
+		term.Press("enter", "R")
+		term.Type("blog")
+		term.Press("enter")
+		term.shows(t, "Restore of 19991231T031500Z-p7m4aa", "running", "esc leaves it running")
+	})
+}
+
 // TestSnapshotRunThatIsLost is found again when the service is back.
 func TestSnapshotRunThatIsLost(t *testing.T) {
 	t.Parallel()

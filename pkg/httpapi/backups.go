@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
+	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/snapshot"
 	"github.com/svcctl/svc/pkg/snapshot/runs"
@@ -27,8 +29,8 @@ func (s *Server) backupOf(r *request) (string, error) {
 		return "", err
 	}
 	profile, err := s.cfg.Snapshots.Where(r.Context(), r.project, id)
-	if err == nil && profile != snapshot.BackupProfile {
-		err = snapshot.ErrNotFound
+	if err == nil && profile != snapshot.BackupProfile || errors.Is(err, snapshot.ErrNotFound) {
+		err = errs.New(errs.NotFound, snapshot.ErrNotFound.Code, "there is no backup of this id in the project: look at the list for those that there are")
 	}
 	return id, err
 }

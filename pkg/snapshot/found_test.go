@@ -86,7 +86,7 @@ func TestRestoreNewWarns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := w.snaps.RestoreNew(t.Context(), w.p, in.ID, "copy", compiler{}, snapshot.RestoreOptions{DryRun: true}, nil)
+		done, err := w.snaps.RestoreNew(t.Context(), w.p, in.ID, "copy", compiler{}, snapshot.RestoreOptions{Media: true, DryRun: true}, nil)
 		if diff := cmp.Diff(tt.want, done.Warnings); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", what, err, diff)
 		}
@@ -102,7 +102,7 @@ func TestRestoreNewWarns(t *testing.T) {
 	}
 	acts := newWorldOf(t, teststore.Memory(t), strings.Replace(config, "  - {name: daily, ", "  - {name: idle, retention: {keepLast: 1}}\n  - {name: weekly, enabled: true, schedule: \"@weekly\"}\n  - {name: daily, enabled: true, retention: {keepLast: 3}, ", 1))
 	acts.fillWith(1, 1)
-	told, err := acts.snaps.RestoreNew(t.Context(), acts.p, acts.create("daily").ID, "copy", acting, snapshot.RestoreOptions{DryRun: true}, nil)
+	told, err := acts.snaps.RestoreNew(t.Context(), acts.p, acts.create("daily").ID, "copy", acting, snapshot.RestoreOptions{Media: true, DryRun: true}, nil)
 	if diff := cmp.Diff([]string{
 		jobs + ", and 1 more: take what is not to be done twice out of its files, and reload it",
 		`these snapshot profiles are enabled in copy, too: "weekly", "daily": have enabled: false in its files where they are not to be, and reload it`,
@@ -110,7 +110,7 @@ func TestRestoreNewWarns(t *testing.T) {
 		t.Errorf("%v %s", err, diff)
 	}
 	// What was taken here names whom the config of this service does.
-	done, err := from.snaps.RestoreNew(t.Context(), from.p, info.ID, "copy", compiler{}, snapshot.RestoreOptions{DryRun: true}, nil)
+	done, err := from.snaps.RestoreNew(t.Context(), from.p, info.ID, "copy", compiler{}, snapshot.RestoreOptions{Media: true, DryRun: true}, nil)
 	if err != nil || len(done.Warnings) > 0 {
 		t.Errorf("%v %q", err, done.Warnings)
 	}

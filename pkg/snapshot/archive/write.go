@@ -122,7 +122,7 @@ func (a *writer) put(parts ...[]byte) error {
 func zeros(n int64) []byte { return make([]byte, n) }
 
 func damaged(f *File, problem string) error {
-	return errs.New(errs.Conflict, "snapshot_damaged", "the file %s of the snapshot %s: it is damaged; make the backup of another snapshot", quote(f.Name), problem)
+	return errs.New(errs.Conflict, "snapshot_damaged", "the file %s of the snapshot %s: it is damaged; take the archive of another snapshot", quote(f.Name), problem)
 }
 
 // sent tells what failed, when it is the one that the backup goes to.
