@@ -122,6 +122,21 @@ func (l *Library) Drop(namespace string) error {
 	return unwritten(errors.Join(err, removeDropped(root)), "drop the files of a project")
 }
 
+// DropAside is that of a namespace's Store. What has no folder gets none: it may have been dropped meanwhile, and would count as files of a project that is registered no more.
+func (l *Library) DropAside(namespace, id string) error {
+	if !filepath.IsLocal(namespace) || !plainName(namespace) {
+		return errBadNamespace(namespace)
+	}
+	if _, err := os.Lstat(filepath.Join(l.dir, namespace)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	s, err := l.Store(namespace)
+	if err != nil {
+		return err
+	}
+	return s.DropAside(id)
+}
+
 // droppedMark begins the names of folders of namespaces that are dropped. Nothing is in them that anybody needs.
 const droppedMark = ".dropped-"
 

@@ -69,6 +69,14 @@ func TestLibraryDroppedByOthers(t *testing.T) {
 	if err := theirs.Drop("blog"); err != nil {
 		t.Fatal(err)
 	}
+	for _, namespace := range []string{"blog", "shop"} {
+		if err := ours.DropAside(namespace, "restore"); err != nil {
+			t.Error(err)
+		}
+	}
+	if names, err := ours.Namespaces(); err != nil || len(names) != 0 {
+		t.Errorf("what is undone of a restore has made the folders %v, or %v", names, err)
+	}
 	again, err := ours.Store("blog")
 	if err != nil || again == old {
 		t.Fatalf("the store of a folder that is gone is given, or %v", err)

@@ -185,11 +185,7 @@ func (s *Snapshots) undo(ctx context.Context, p *project.Project, j *journal) er
 	if !j.Media || s.o.Media == nil {
 		return nil
 	}
-	files, err := s.o.Media.Store(p.Namespace)
-	if err != nil {
-		return err
-	}
-	return files.DropAside(j.Restore)
+	return s.o.Media.DropAside(p.Namespace, j.Restore)
 }
 
 // finish does what is decided. It can be begun again at any place.
