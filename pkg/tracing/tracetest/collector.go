@@ -63,10 +63,10 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	answer := c.answer
 	c.mu.Unlock()
+	body, err := io.ReadAll(r.Body) // before anything else: until then nobody notices that the client has gone
 	if answer != nil && !answer(w, r) {
 		return
 	}
-	body, err := io.ReadAll(r.Body)
 	var sent otlp.TracesData
 	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || proto.Unmarshal(body, &sent) != nil {
 		http.Error(w, "no traces", http.StatusBadRequest)
