@@ -17,6 +17,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/embedding"
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 // read reads settings from a file with that content (none if ""), an environment, and flags.
@@ -53,6 +54,7 @@ func TestDefaults(t *testing.T) {
 		SweepAfter: app.DefaultSweepAfter, PictureCache: app.DefaultPictureCache, PictureMemory: app.DefaultPictureMemory,
 		Embedding: embedding.Config{CooldownAfterUnhealthy: 30 * time.Second, CheckInterval: time.Minute},
 		MCP:       app.MCP{Enabled: true, MaxResultItems: 100},
+		Tracing:   tracing.Config{SampleRatio: 1, Service: "svcd"},
 	}
 	ignored := cmpopts.IgnoreFields(app.Config{}, "Logger", "Now", "Env", "OnFatal")
 	if d := cmp.Diff(want, got, ignored, cmpopts.EquateEmpty()); d != "" {
