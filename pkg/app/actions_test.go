@@ -194,6 +194,17 @@ func TestActions(t *testing.T) {
 				t.Errorf("%s: %s %s: %s %s", tt.name, tt.method, tt.path, got, got.body)
 			}
 		}
+		for _, tt := range []struct { // which methods an action takes, those are told who may call it
+			path  string
+			who   option
+			allow string
+		}{
+			{"/free", admin, "POST"}, {"/free", session(ann), "POST"}, {"/free", noop, "GET HEAD POST"}, {"/none", admin, "GET HEAD POST"}, {"/echo", admin, "GET HEAD POST"},
+		} {
+			if got := s.do("PUT", deskActions+tt.path, tt.who, text(`{}`)); got.status != http.StatusMethodNotAllowed || strings.Join(got.header.Values("Allow"), " ") != tt.allow {
+				t.Errorf("%s takes %q, want %q: %s", tt.path, got.header.Values("Allow"), tt.allow, got)
+			}
+		}
 		echo := s.do("GET", deskActions+"/echo", session(ann), header("X-Note", "n"))
 		if !strings.Contains(echo.body, `"x-note"`) || strings.Contains(echo.body, "token") {
 			t.Error(echo.body)

@@ -206,6 +206,12 @@ func TestS40CSRF(t *testing.T) {
 			}
 		})
 	}
+	// Where the session is none, nothing else of the request is looked at.
+	for _, from := range []option{form, origin("https://evil.example")} {
+		if got := s.do("POST", "/api/v1/_/shop/items", byCookie("x.y.z"), from, text(`title=A`)); got.String() != denied {
+			t.Error(got)
+		}
+	}
 	// A form of another site can't log the browser in as somebody else.
 	for _, media := range []string{"application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"} {
 		res := s.do("POST", "/api/v1/login", header("Content-Type", media), text(`{"username": "boss", "password": "`+password+`"}`))

@@ -103,6 +103,8 @@ func TestCORSPreflight(t *testing.T) {
 		{"/open/plain", "https://evil.example", "POST", http.StatusNoContent, ""},
 		{"/open/shared", "https://evil.example", "GET", http.StatusNoContent, "GET, HEAD"},
 		{"/open/shared", "https://evil.example", "PUT", http.StatusNoContent, ""},
+		{"/open/plain/_count", here, "GET", http.StatusNoContent, "GET, HEAD"},
+		{"/open/plain/_count", here, "PUT", http.StatusNoContent, ""},
 		{"/open/_/actions/ping", here, "GET", http.StatusNoContent, "GET, HEAD, POST"},
 		{"/open/_/jobs/none/run", here, "POST", http.StatusNoContent, "POST"},
 		{"/none/plain", here, "GET", http.StatusNotFound, ""},

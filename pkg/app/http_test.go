@@ -193,6 +193,11 @@ func TestWrongMethods(t *testing.T) {
 		{"OPTIONS", "/api/v1/_/shop/items", "GET, HEAD, POST, PUT, DELETE"},
 		{"BREW", "/api/v1/_/shop/items", "GET, HEAD, POST, PUT, DELETE"},
 		{"GET", "/api/v1/_/shop/_/admin/reload", "POST"},
+		{"PUT", "/api/v1/_/shop/items/_count?filter={}", "GET, HEAD"}, // names with _ are no ids
+		{"PATCH", "/api/v1/_/shop/items/_facet", "GET, HEAD"},
+		{"DELETE", "/api/v1/_/shop/items/_changes", "GET, HEAD"},
+		{"OPTIONS", "/api/v1/_/shop/items/_queue", "GET, HEAD"},
+		{"TRACE", "/api/v1/_/shop/items?dryRun=true", "GET, HEAD, POST, PUT, DELETE"}, // which it does not take, whatever is asked of it
 	} {
 		got := s.do(tt.method, tt.path, admin)
 		if got.String() != "405 method_not_allowed: this path does not take that method" {

@@ -244,7 +244,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/api/v1/_/shop/items/" + hidden, nil, notFound, ""},
 		{"GET", "/api/v1/_/shop/items/" + unknownID, nil, notFound, ""},
 		{"GET", "/api/v1/_/shop/items/x", nil, badID, ""},
-		{"GET", "/api/v1/_/shop/items/_nope", nil, badID, ""},
+		{"GET", "/api/v1/_/shop/items/_nope", nil, noRoute, ""},
 
 		{"POST", "/api/v1/_/shop/items", []option{text(`{`)}, denied, ""}, // the right before the body
 		{"POST", "/api/v1/_/shop/items", []option{writer, text(`{"title": "B", "n": 5}`)}, "201", `"title":"B"`},

@@ -167,4 +167,7 @@ func TestFacetsOfWhatWasFound(t *testing.T) {
 			}
 		}
 	}
+	if got := s.do("GET", foundItems+"/_facet?fields=kind&q=apple&qLimit="); got.String() != "400 bad_parameter: qLimit is empty: give it a value, or leave it out" {
+		t.Error(got)
+	}
 }

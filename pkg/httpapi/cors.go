@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/project"
@@ -134,9 +135,32 @@ func (s *Server) methodsOf(r *request) (methods []string) {
 		path = r.URL.Path
 	}
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		if s.router.Match(chi.NewRouteContext(), method, path) {
+		at := chi.NewRouteContext()
+		if s.router.Match(at, method, path) && s.takes(r, at, method) {
 			methods = append(methods, method)
 		}
 	}
 	return methods
+}
+
+// takes says of a method that the pattern of a path takes whether what is at the path takes it, too: an action need not take both of its two. Which it does,
+// those are told who may call it.
+func (s *Server) takes(r *request, at *chi.Context, method string) bool {
+	if at.RoutePattern() != api.Prefix+api.RouteAction || r.principal == nil {
+		return true
+	}
+	p, err := s.cfg.Registry.Get(at.URLParam("project"))
+	if err != nil {
+		return true
+	}
+	for _, a := range s.cfg.Actions.Callable(p, r.principal) {
+		if a.Name == at.URLParam("action") {
+			m := access.Get
+			if method == http.MethodPost {
+				m = access.Post
+			}
+			return a.Methods[m] != nil
+		}
+	}
+	return true
 }

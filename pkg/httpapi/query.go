@@ -48,7 +48,10 @@ func (r *request) known() error {
 	if err := r.knownExtra(); err != nil { // also where others may send anything
 		return err
 	}
-	if r.route.anyQuery || r.project != nil && r.project.LooseQuery {
+	if r.route.anyQuery { // nothing is done
+		return nil
+	}
+	if r.project != nil && r.project.LooseQuery {
 		if !r.safe() && r.query.Has(api.ParamDryRun) && !slices.Contains(r.route.query, api.ParamDryRun) { // who asks for one does not want it done
 			return errs.New(errs.Invalid, "unknown_parameter", "unknown query parameter: %s", api.ParamDryRun)
 		}
@@ -217,7 +220,7 @@ func (r *request) search() (q query.Search, err error) {
 
 // window reads how many of what was found are counted.
 func (r *request) window() (int64, error) {
-	text, err := r.one(api.ParamQLimit)
+	text, err := r.given(api.ParamQLimit)
 	switch {
 	case err != nil || text == "":
 		return 0, err

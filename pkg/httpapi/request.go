@@ -148,22 +148,25 @@ func (r *request) authenticate(h http.Header) error {
 		if c.Cookie, err = r.cookie(); err != nil {
 			return err
 		}
-		if r.byCookie = c.Cookie != ""; r.byCookie {
-			if err := r.sameOrigin(); err != nil {
-				return err
-			}
-		}
+		r.byCookie = c.Cookie != ""
 	}
 	who := r.server.cfg.Authenticate
 	if who == nil {
 		who = r.server.cfg.Auth.Authenticate
 	}
-	if r.principal, err = who(r.Context(), c); err != nil {
+	p, err := who(r.Context(), c)
+	if err != nil {
 		if r.byCookie && errs.KindOf(err) == errs.Denied {
 			r.clearCookie(h)
 		}
 		return err
 	}
+	if r.byCookie { // of a session that is one: any other is no reason to look at the body's type
+		if err := r.sameOrigin(); err != nil {
+			return err
+		}
+	}
+	r.principal = p
 	if r.project != nil && r.principal.Foreign(r.project.OrgID) {
 		r.project = nil
 		return errs.ErrProjectNotFound

@@ -171,8 +171,12 @@ func New(cfg Config) (*Server, error) {
 	asked := map[string]bool{}
 	for _, rt := range routes() {
 		h, pattern := s.serve(rt), api.Prefix+rt.pattern
-		if rt.right.kind == rightFile { // with any path behind it: what begins with _ is other routes, or none
-			pattern = strings.Replace(pattern, "{collection}", "{collection:[^_/][^/]*}", 1)
+		const other = "[^_/][^/]*" // what begins with _ is other routes, or none
+		switch rt.pattern {
+		case api.RouteRecord:
+			pattern = strings.Replace(pattern, "{id}", "{id:"+other+"}", 1)
+		case api.RouteFile: // with any path behind it
+			pattern = strings.Replace(pattern, "{collection}", "{collection:"+other+"}", 1)
 		}
 		router.Method(rt.method, pattern, h)
 		if rt.method == http.MethodGet {
