@@ -35,6 +35,20 @@ func saying(s bson.D, description string) bson.D {
 	return append(s, bson.E{Key: "description", Value: description})
 }
 
+// fileInput gives the properties of a file as it is written.
+func fileInput(name func() bson.D) bson.D {
+	return bson.D{
+		{Key: "src", Value: saying(name(), "A data URL, or the address of a file that the field has already.")},
+		{Key: "path", Value: saying(name(), "Its name.")}, {Key: "alt", Value: text()},
+	}
+}
+
+// pointer is the schema of a JSON pointer (RFC 6901).
+func pointer() bson.D { return append(text(), pattern("^(?:/(?:[^/~]|~[01])*)*$")...) }
+
+// something is the schema of a text that is not empty.
+func something() bson.D { return append(text(), bson.E{Key: "minLength", Value: 1}) }
+
 // event is the schema of one server-sent event of a stream.
 func event() bson.D {
 	return object(bson.D{{Key: "id", Value: text()}, {Key: "event", Value: text()}, {Key: "data", Value: text()}, {Key: "retry", Value: integer()}})
@@ -62,14 +76,13 @@ func commonSchemas() bson.D {
 			{Key: "size", Value: saying(integer(), "In bytes.")}, {Key: "type", Value: saying(text(), "Media type, by its content.")},
 			{Key: "width", Value: integer()}, {Key: "height", Value: integer()}, {Key: "hash", Value: saying(text(), "SHA-256.")}, {Key: "alt", Value: text()},
 		})},
-		{Key: "svc.FileInput", Value: saying(object(bson.D{
-			{Key: "src", Value: saying(text(), "A data URL, or the address of a file that the field has already.")},
-			{Key: "path", Value: saying(text(), "Its name.")}, {Key: "alt", Value: text()},
-		}), "A file. It may come as a part of a form as well, whose name is the path of the field.")},
+		{Key: "svc.FileInput", Value: saying(object(fileInput(something), "src", "path"),
+			"A file. It may come as a part of a form as well, whose name is the path of the field.")},
+		{Key: "svc.FileChange", Value: saying(object(fileInput(text)), "Of a file that is there, or comes as a part of the form: what is not given stays as it is.")},
 		{Key: "svc.Filter", Value: saying(bson.D{{Key: "type", Value: "object"}}, "A filter in the words of MongoDB.")},
 		{Key: "svc.JSONPatch", Value: saying(list(object(bson.D{
 			{Key: "op", Value: bson.D{{Key: "type", Value: "string"}, {Key: "enum", Value: bson.A{"add", "remove", "replace", "move", "copy", "test"}}}},
-			{Key: "path", Value: text()}, {Key: "from", Value: text()}, {Key: "value", Value: bson.D{}},
+			{Key: "path", Value: pointer()}, {Key: "from", Value: pointer()}, {Key: "value", Value: bson.D{}},
 		}, "op", "path")), "RFC 6902.")},
 		{Key: "svc.Written", Value: object(bson.D{{Key: "id", Value: recordID()}, {Key: "warning", Value: text()}}, "id")},
 		{Key: "svc.Count", Value: object(bson.D{{Key: "count", Value: integer()}}, "count")},

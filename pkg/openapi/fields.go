@@ -15,7 +15,9 @@ import (
 type shape struct {
 	lang    string
 	write   bool
-	partial bool                            // of a write: what is absent stays as it is, so that nothing is required
+	change  bool                            // of a write: of a record that is there, as its files may be
+	partial bool                            // of a change: what is absent stays as it is, so that nothing is required
+	form    bool                            // of a write: files come as parts beside it, so that none is required in it
 	without *document.PathSet               // what the asker does not see, or can't write
 	target  func(f *fieldtype.Field) bson.D // the schema of what a lookup puts in the place of a relation; nil, or giving nil: nothing
 }
@@ -50,7 +52,7 @@ func (s *shape) properties(tree *fieldtype.Tree, config []*schema.Field) (proper
 			value = s.field(f, declared)
 		}
 		properties = append(properties, bson.E{Key: f.Name, Value: value})
-		if s.write && !s.partial && f.Default == nil && slices.Contains(tree.Required(), f) {
+		if s.write && !s.partial && f.Default == nil && !(s.form && strings.TrimSuffix(f.Type.Name(), "[]") == "file") && slices.Contains(tree.Required(), f) {
 			required = append(required, f.Name)
 		}
 	}
@@ -93,7 +95,9 @@ func (s *shape) field(f *fieldtype.Field, config *schema.Field) bson.D {
 // typed is the schema of a value by its type alone.
 func (s *shape) typed(f *fieldtype.Field, kind string, config *schema.Field) bson.D {
 	if item, isList := strings.CutSuffix(kind, "[]"); isList {
-		return bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: s.typed(f, item, config)}}
+		whole := *s
+		whole.partial = false // a list takes the place of the one before it, and so do its items
+		return bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: whole.typed(f, item, config)}}
 	}
 	if f.Foreign != nil && s.target != nil {
 		if record := s.target(f); record != nil {
@@ -122,7 +126,10 @@ func (s *shape) typed(f *fieldtype.Field, kind string, config *schema.Field) bso
 		}
 		return s.object(f.Sub, config.SubFields, f.Strict)
 	case "file":
-		if s.write {
+		switch {
+		case s.change, s.form:
+			return reference("schemas", "svc.FileChange")
+		case s.write:
 			return reference("schemas", "svc.FileInput")
 		}
 		return reference("schemas", "svc.File")

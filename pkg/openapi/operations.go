@@ -20,6 +20,7 @@ type operation struct {
 	parameters               []parameter
 	body                     bson.D // the schema of the body, and of the part data of a form; nil: none
 	form                     bson.A // names of fields that take files: the body may be a form
+	formData                 bson.D // the schema of its part data, which has to be there; nil: that of the body, and it need not
 	patch                    bool   // the body is a merge patch or a JSON patch
 	optional                 bool   // a body need not be
 	answers                  []answer
@@ -79,20 +80,24 @@ func (op *operation) requestBody() bson.D {
 		content = bson.D{media(api.MediaMergePatch, op.body), media(api.MediaJSONPatch, reference("schemas", "svc.JSONPatch"))}
 	}
 	if len(op.form) > 0 && !op.patch {
-		content = append(content, media(api.MediaForm, formOf(op.body, op.form)))
+		form := formOf(op.body, op.form)
+		if op.formData != nil {
+			form = formOf(op.formData, op.form, api.PartData)
+		}
+		content = append(content, media(api.MediaForm, form))
 	}
 	return bson.D{{Key: "required", Value: !op.optional}, {Key: "content", Value: content}}
 }
 
 // formOf is the schema of a form: the record, and files by the fields that they are for.
-func formOf(record bson.D, fields bson.A) bson.D {
+func formOf(record bson.D, fields bson.A, required ...string) bson.D {
 	properties := bson.D{{Key: api.PartData, Value: record}}
 	for _, f := range fields {
 		if path, ok := f.(string); ok {
 			properties = append(properties, bson.E{Key: path, Value: bson.D{{Key: "type", Value: "string"}, {Key: "format", Value: "binary"}}})
 		}
 	}
-	return bson.D{{Key: "type", Value: "object"}, {Key: "properties", Value: properties}}
+	return append(object(properties, required...), bson.E{Key: "additionalProperties", Value: false}, bson.E{Key: "minProperties", Value: 1})
 }
 
 func responsesOf(op operation, own bson.D) bson.D {
@@ -161,7 +166,7 @@ func (c *Collection) open(m access.Method) bool {
 func (b *builder) list(c *Collection, label string) operation {
 	op := operation{
 		id: "list", summary: "List " + label, open: c.open(access.Get), parameters: b.listParameters(c),
-		answers: []answer{{status: http.StatusOK, description: "A page of the list.", schema: reference("schemas", c.Name+".page"),
+		answers: []answer{{status: http.StatusOK, description: "A page of the list; with facet or aggregate what they describe.", schema: reference("schemas", c.Name+".page"),
 			headers: map[string]string{api.HeaderLink: `The next page, as rel="next".`}}},
 	}
 	if c.Singleton {
@@ -172,8 +177,12 @@ func (b *builder) list(c *Collection, label string) operation {
 }
 
 func (b *builder) get(c *Collection, label string) operation {
+	id := "get"
+	if c.Singleton {
+		id = "get_one" // get is that of the collection's path, which needs no id
+	}
 	return operation{
-		id: "get", summary: "Get one of " + label, open: c.open(access.Get), parameters: append(byID(), b.oneParameters(c)...),
+		id: id, summary: "Get one of " + label, open: c.open(access.Get), parameters: append(byID(), b.oneParameters(c)...),
 		answers: []answer{
 			{status: http.StatusOK, description: "The record.", schema: reference("schemas", c.Name), headers: map[string]string{api.HeaderETag: "The record's revision."}},
 			{status: http.StatusNotModified, description: "It is as it was, by If-None-Match."},
@@ -199,11 +208,14 @@ func (b *builder) create(c *Collection, label string) operation {
 		parameters: append(b.writeParameters(c), keyed(), minimal()), answers: []answer{created},
 		refusals: []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity},
 	}
+	if len(op.form) > 0 {
+		op.formData = reference("schemas", c.Name+".form")
+	}
 	if c.Grants[access.Post].Bulk && !c.Singleton {
 		op.description = "Of many at once, where the body is {items: […]}."
 		op.body = bson.D{{Key: "anyOf", Value: bson.A{record, bson.D{
 			{Key: "type", Value: "object"},
-			{Key: "properties", Value: bson.D{{Key: "items", Value: bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: record}, {Key: "minItems", Value: 1}, {Key: "maxItems", Value: int64(c.Bulk.MaxItems)}}}}},
+			{Key: "properties", Value: bson.D{{Key: "items", Value: bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: record}, {Key: "maxItems", Value: int64(c.Bulk.MaxItems)}}}}},
 			{Key: "required", Value: bson.A{"items"}}, {Key: "additionalProperties", Value: false},
 		}}}}
 		op.answers[0].schema = bson.D{{Key: "anyOf", Value: bson.A{created.schema, reference("schemas", "svc.BulkResult")}}}
@@ -260,7 +272,7 @@ func (b *builder) delete(c *Collection, label string) operation {
 func (b *builder) bulkUpdate(c *Collection, label string) operation {
 	return operation{
 		id: "update_many", summary: "Change many of " + label, open: c.open(access.Put), body: reference("schemas", c.Name+".update"),
-		description: "Those that filter finds.", parameters: append(b.bulkParameters(c), flag(api.ParamReplace, "The body is the whole record.")),
+		description: "Those that filter finds.", parameters: b.bulkParameters(c),
 		answers: bulkAnswers(), refusals: changing(),
 	}
 }
@@ -292,7 +304,8 @@ func (b *builder) facet(c *Collection, label string) operation {
 		schema: bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: b.names(c, "")}, {Key: "minItems", Value: 1}}}
 	parameters := append([]parameter{fields, b.filter(c)}, b.searchParameters(c)...)
 	if len(c.Searches) > 0 {
-		parameters = append(parameters, parameter{in: "query", name: api.ParamQLimit, description: "With q: how many of the best are counted, or all.", schema: text()})
+		parameters = append(parameters, parameter{in: "query", name: api.ParamQLimit, description: "With q: how many of the best are counted, or all.",
+			schema: append(text(), pattern(`^(?:all|\+?0*[1-9][0-9]{0,17})$`)...)})
 	}
 	return operation{
 		id: "facet", summary: "Count values of fields of " + label, open: c.open(access.Get), parameters: parameters,

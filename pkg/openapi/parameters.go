@@ -3,6 +3,7 @@ package openapi
 import (
 	"iter"
 	"maps"
+	"math"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -84,13 +85,18 @@ func (b *builder) listParameters(c *Collection) []parameter {
 	}
 	if g.Facet {
 		out = append(out, parameter{in: "query", name: api.ParamFacet, joined: true, description: "The answer is that of _facet for these fields, in place of the list.",
-			schema: bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: b.names(c, "")}}})
+			schema: bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: b.names(c, "")}, {Key: "minItems", Value: 1}}})
 	}
 	if g.Aggregate {
-		out = append(out, parameter{in: "query", name: api.ParamAggregate, json: true, description: "A pipeline of MongoDB's stages, whose results stand in place of the records.",
-			schema: bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: bson.D{{Key: "type", Value: "object"}}}}})
+		out = append(out, parameter{in: "query", name: api.ParamAggregate, json: true, description: "A pipeline of MongoDB's stages, whose results stand in the page in place of the records.",
+			schema: bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: stage()}}})
 	}
 	return append(out, b.extraParameters(c)...)
+}
+
+// stage is the schema of a stage of a pipeline: an object with its name.
+func stage() bson.D {
+	return bson.D{{Key: "type", Value: "object"}, {Key: "minProperties", Value: 1}, {Key: "maxProperties", Value: 1}, {Key: "propertyNames", Value: pattern(`^\$`)}}
 }
 
 // oneParameters are those of a read of one record, which lists have as well.
@@ -134,7 +140,7 @@ func (b *builder) bulkParameters(c *Collection) []parameter {
 	filter := b.filter(c)
 	filter.required = true
 	return append([]parameter{filter,
-		{in: "query", name: api.ParamMaxAffected, description: "Where it is to more records, nothing is done: 422.", schema: bson.D{{Key: "type", Value: "integer"}, {Key: "minimum", Value: 0}}},
+		{in: "query", name: api.ParamMaxAffected, description: "Where it is to more records, nothing is done: 422.", schema: bson.D{{Key: "type", Value: "integer"}, {Key: "minimum", Value: 0}, {Key: "maximum", Value: int64(math.MaxInt64)}}},
 	}, b.writeParameters(c)...)
 }
 
@@ -168,8 +174,11 @@ func (b *builder) filter(c *Collection) parameter {
 }
 
 func (b *builder) sorting(c *Collection) parameter {
-	return parameter{in: "query", name: api.ParamSort, joined: true, description: "Fields, with - before those that go down.",
-		schema: bson.D{{Key: "type", Value: "array"}, {Key: "items", Value: b.names(c, "-")}}}
+	sort := list(b.names(c, "-"))
+	if most := c.Limits.List.MaxSortFields; most > 0 {
+		sort = append(sort, bson.E{Key: "maxItems", Value: int64(most)})
+	}
+	return parameter{in: "query", name: api.ParamSort, joined: true, description: "Fields, with - before those that go down.", schema: sort}
 }
 
 func (b *builder) selecting(c *Collection) parameter {

@@ -38,10 +38,8 @@ func (b *builder) collection(c *Collection) {
 	if c.Grants[access.Delete].Bulk {
 		add(&many, "delete", access.Delete, o.Delete, b.bulkDelete)
 	}
-	if !c.Singleton { // whose one record is at the collection's path
-		add(&one, "get", access.Get, o.GetOne, b.get)
-		add(&one, "put", access.Put, o.Put, b.update)
-	}
+	add(&one, "get", access.Get, o.GetOne, b.get)
+	add(&one, "put", access.Put, o.Put, b.update)
 	add(&one, "patch", access.Put, o.Put, b.patch)
 	add(&one, "delete", access.Delete, o.Delete, b.delete)
 	base := api.RecordsPath(b.view.Project.Namespace, c.Name)[len(api.Prefix):]
@@ -103,7 +101,8 @@ func of(c *Collection) *schema.CollectionOpenAPI {
 	return &schema.CollectionOpenAPI{}
 }
 
-// recordSchemas adds the schemas of a collection's records: <C> as it is read, <C>.create, <C>.update and <C>.replace as it is written.
+// recordSchemas adds the schemas of a collection's records: <C> as it is read, <C>.create and <C>.update as it is written, <C>.form as it is
+// created beside its files.
 func (b *builder) recordSchemas(c *Collection) {
 	name, fields := c.Name, c.Config.Fields
 	if _, may := c.Grants[access.Get]; may {
@@ -114,11 +113,16 @@ func (b *builder) recordSchemas(c *Collection) {
 		b.nameSchemas(c)
 	}
 	if _, may := c.Grants[access.Post]; may {
-		b.schemas = append(b.schemas, bson.E{Key: name + ".create", Value: b.shapeOf(c, access.Post).object(c.Tree, fields, false)})
+		s := b.shapeOf(c, access.Post)
+		b.schemas = append(b.schemas, bson.E{Key: name + ".create", Value: s.object(c.Tree, fields, false)})
+		if len(b.fileFields(c, access.Post)) > 0 {
+			s.form = true
+			b.schemas = append(b.schemas, bson.E{Key: name + ".form", Value: s.object(c.Tree, fields, false)})
+		}
 	}
 	if _, may := c.Grants[access.Put]; may {
 		s := b.shapeOf(c, access.Put)
-		s.partial = true
+		s.change, s.partial = true, true
 		b.schemas = append(b.schemas, bson.E{Key: name + ".update", Value: returned(s.object(c.Tree, fields, false))})
 	}
 }

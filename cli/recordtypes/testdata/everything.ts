@@ -222,8 +222,8 @@ export type ThingsUpdate = {
   numbers?: Array<number>;
   owner?: string | null;
   helpers?: Array<string> | null;
-  picture?: SvcFileInput | null;
-  papers?: Array<SvcFileInput> | null;
+  picture?: SvcFileChange | null;
+  papers?: Array<SvcFileChange> | null;
   free?: { [key: string]: unknown } | null;
   nested?: {
     text?: string;
@@ -288,6 +288,15 @@ export type SvcFile = {
 
 /** A file. It may come as a part of a form as well, whose name is the path of the field. */
 export type SvcFileInput = {
+  /** A data URL, or the address of a file that the field has already. */
+  src: string;
+  /** Its name. */
+  path: string;
+  alt?: string;
+};
+
+/** Of a file that is there, or comes as a part of the form: what is not given stays as it is. */
+export type SvcFileChange = {
   /** A data URL, or the address of a file that the field has already. */
   src?: string;
   /** Its name. */
