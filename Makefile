@@ -78,7 +78,7 @@ outside: ## Run the suites of other projects that are in SUITES by the MongoDB e
 clients: ## Have the clients of MongoDB that are in CLIENTS, or installed, do their everyday work by the endpoint
 	@$(GO) test ./pkg/store/wire/outside -run '^Test(Pymongo|Node|Mongo)' -count=1 -v -args -clients '$(abspath $(CLIENTS))'
 
-agents: ## Have the official MCP clients and the Inspector call every tool, and a generated TypeScript client work (MCP_CLIENTS=… where they are installed)
+agents: ## Have the official MCP clients and the Inspector call every tool, and a generated TypeScript client work, and schemathesis hold the service against its OpenAPI (MCP_CLIENTS=… where they are installed)
 	@GO='$(GO)' sh scripts/agents.sh
 
 crash: ## Kill a process KILLS (200) times and cut the power CUTS (5000) times while the embedded store is written to; nothing may be lost

@@ -4,7 +4,8 @@
 # failing calls, changed bytes; and of a MongoDB of three: elections, kills, servers that hang; and outages of a MongoDB under a
 # service, of which it prints how long readiness took to tell. Then a
 # minute of 1,000 reloads at 500 requests a second, 100 ends of the process under requests, and a minute in which a service must
-# not grow, of which it prints goroutines, files and heap, on both stores. A failure prints the SEED that repeats it.
+# not grow, of which it prints goroutines, files and heap, on both stores. First of all schemathesis, where it is installed
+# (make agents), holds a service against the OpenAPI documents of the samples for ten minutes. A failure prints the SEED that repeats it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 minutes=${1:-10m}
@@ -14,6 +15,13 @@ round=0
 bin=$(mktemp -d) || exit 1
 trap 'rm -rf "$bin"' EXIT
 "${GO:-go}" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
+clients=${MCP_CLIENTS:-$PWD/bin/agents}
+if [ -x "$clients/venv/bin/schemathesis" ]; then
+	MCP_CLIENTS=$clients SCHEMATHESIS=10m "${GO:-go}" test -count=1 -v -timeout 30m -run '^TestOpenAPIHolds$' ./pkg/app >"$bin/log" || { cat "$bin/log"; exit 1; }
+	grep ' requests$' "$bin/log"
+else
+	echo "there is no schemathesis in MCP_CLIENTS: TestOpenAPIHolds is skipped, make agents installs it"
+fi
 while [ "$(date +%s)" -lt "$end" ]; do
 	round=$((round + 1))
 	echo "== round $round"
