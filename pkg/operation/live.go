@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -43,8 +44,9 @@ type Live struct {
 	began    time.Time     // by the monotonic clock
 
 	stopOnce sync.Once
-	stopped  chan struct{} // closed by stop
-	cause    error         // why, once it is closed
+	working  atomic.Pointer[context.CancelCauseFunc] // ends the context of the work, once there is one
+	stopped  chan struct{}                           // closed by stop
+	cause    error                                   // why, once it is closed
 
 	mu       sync.Mutex
 	run      Run
@@ -209,6 +211,9 @@ func (l *Live) stop(cause error) {
 	l.stopOnce.Do(func() {
 		l.cause = cause
 		close(l.stopped)
+		if end := l.working.Load(); end != nil { // at once: who is told that it is stopped does not see it begin anything more
+			(*end)(cause)
+		}
 	})
 }
 
@@ -259,6 +264,7 @@ func (l *Live) turn() error {
 func (l *Live) do(ctx context.Context, do Func) (outcome Outcome, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	l.working.Store(&end)
 	if l.timeout > 0 {
 		var done context.CancelFunc
 		ctx, done = context.WithTimeoutCause(ctx, l.timeout, ErrTimeout)

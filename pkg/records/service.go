@@ -245,7 +245,7 @@ func (s *Service) storeError(ctx context.Context, err error) error {
 
 // answers says whether the store is there, to one whose own time is over.
 func (s *Service) answers(ctx context.Context) bool {
-	const patience = 250 * time.Millisecond
+	const patience = time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	return s.store.Ping(ctx) == nil

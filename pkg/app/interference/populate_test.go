@@ -172,8 +172,8 @@ func (p *pair) populate(rnd *rand.Rand) (at ids) {
 	p.populatePeople(rnd)
 	p.populateSystem(rnd)
 	for _, w := range p.worlds {
-		for range rnd.IntN(3) {
-			w.put("vault", bson.D{{Key: "_id", Value: bson.ObjectID{0: 4, 1: byte(rnd.IntN(256)), 2: byte(rnd.IntN(256))}}, {Key: "name", Value: letter(rnd, 3)}})
+		for j := range rnd.IntN(3) {
+			w.put("vault", bson.D{{Key: "_id", Value: bson.ObjectID{0: 4, 1: byte(rnd.IntN(256)), 2: byte(rnd.IntN(256)), 3: byte(j)}}, {Key: "name", Value: letter(rnd, 3)}})
 		}
 		w.put("settings", secretMember(rnd, "key", bson.D{{Key: "_id", Value: bson.ObjectID{0: 5}}, {Key: "title", Value: "A"}, {Key: "_rev", Value: int64(1)}}))
 	}
