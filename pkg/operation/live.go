@@ -265,22 +265,16 @@ func (l *Live) do(ctx context.Context, do Func) (outcome Outcome, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	l.working.Store(&end)
+	select {
+	case <-l.stopped: // before that
+		end(l.cause)
+	default:
+	}
 	if l.timeout > 0 {
 		var done context.CancelFunc
 		ctx, done = context.WithTimeoutCause(ctx, l.timeout, ErrTimeout)
 		defer done()
 	}
-	var watcher sync.WaitGroup
-	over := make(chan struct{})
-	watcher.Go(func() {
-		select {
-		case <-l.stopped:
-			end(l.cause)
-		case <-over:
-		}
-	})
-	defer watcher.Wait()
-	defer close(over)
 	defer func() {
 		if p := recover(); p != nil {
 			l.runs.metrics.panics.WithLabelValues(string(l.run.Kind)).Inc()
