@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +27,7 @@ func (s *server) keyed(t *testing.T, path, body string) (status int) {
 		}
 		r.Header.Set("X-Admin-Token", adminToken)
 		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Idempotency-Key", fmt.Sprintf("%x", path+body+strconv.Itoa(status)))
+		r.Header.Set("Idempotency-Key", fmt.Sprintf("%x", path+body))
 		a, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)

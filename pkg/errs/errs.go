@@ -45,6 +45,7 @@ type Error struct {
 	Right      string        // for Denied: the right that the caller lacks, where they may be told
 	Status     int           // the HTTP status, such as one that a script chose; 0: that of the kind
 	RetryAfter time.Duration // for Throttled and Unavailable; zero when unknown
+	Passes     bool          // for Conflict: what is in the way ends by itself, so that the same request may be carried out later
 	Cause      error         // for the log only
 	Logged     bool          // the log has it already, with what there is to say of its cause
 }
@@ -87,6 +88,13 @@ func New(kind Kind, code, format string, args ...any) *Error {
 		msg = fmt.Sprintf(format, args...)
 	}
 	return &Error{Kind: kind, Code: code, Message: msg}
+}
+
+// NewBusy makes a Conflict with something that is going on and ends by itself, such as a run.
+func NewBusy(code, format string, args ...any) *Error {
+	e := New(Conflict, code, format, args...)
+	e.Passes = true
+	return e
 }
 
 // maxFields bounds the problems that one answer lists: nobody reads more, and a body can have millions.

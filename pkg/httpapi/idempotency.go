@@ -99,12 +99,14 @@ func (s *Server) once(w http.ResponseWriter, r *request, key string) (err error)
 	// The answer goes out when it is remembered, or a repetition that comes at once would be told that this one is under way.
 	held := &heldAnswer{header: w.Header().Clone()}
 	rec := &recorder{ResponseWriter: held, begin: func() {}}
+	passes := false
 	if err := r.route.handle(s, rec, r); err != nil {
+		passes = errs.From(err).Passes
 		s.fail(rec, r, err)
 	}
 	kept = true
 	s.endClaim(r, func(ctx context.Context) error {
-		if held.status >= http.StatusInternalServerError || held.status == http.StatusTooManyRequests {
+		if passes || held.status >= http.StatusInternalServerError || held.status == http.StatusTooManyRequests {
 			return claim.Release(ctx)
 		}
 		a := idempotency.Answer{

@@ -105,7 +105,7 @@ func New(opts Options) (*Jobs, error) {
 // Errors, for errors.Is.
 var (
 	ErrNotFound = errs.New(errs.NotFound, "job_not_found", "job not found")
-	ErrRunning  = errs.New(errs.Conflict, "job_running", "a run of this job is active: two never overlap; wait for it or cancel it")
+	ErrRunning  = errs.NewBusy("job_running", "a run of this job is active: two never overlap; wait for it or cancel it")
 
 	errDone = errors.New("the slot is done")
 )

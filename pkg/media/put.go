@@ -78,7 +78,7 @@ func (st *Staged) putAs(ctx context.Context, folder, name string) (done bool, er
 			return done, err
 		}
 	}
-	return false, errs.New(errs.Conflict, "file_name_busy", "others are uploading the same file: try again")
+	return false, errs.NewBusy("file_name_busy", "others are uploading the same file: try again")
 }
 
 // take links the file to target, or holds what is there. It gives false when that is no more as it was seen.

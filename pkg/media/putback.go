@@ -102,7 +102,7 @@ func (b *PutBack) Bring(ctx context.Context, f Back, from *folder.Folder, name s
 		}
 		return how, true, unwrittenBack(ctx, err)
 	}
-	return 0, false, errs.New(errs.Conflict, "file_name_busy", "others are uploading the same file: try again")
+	return 0, false, errs.NewBusy("file_name_busy", "others are uploading the same file: try again")
 }
 
 // Keep says whether the file in place has the content with the hash of f. Then it stays, and a sweep leaves it.

@@ -15,7 +15,7 @@ var (
 	ErrNotFound = errs.New(errs.NotFound, "snapshot_not_found", "there is no snapshot of this id in the project: look at the list for those that there are")
 	ErrPinned   = errs.New(errs.Conflict, "snapshot_pinned", "the snapshot is pinned: unpin it to delete it")
 	ErrNoFolder = errs.New(errs.Invalid, "no_snapshots", "the project has no folder for snapshots: register it with its directory")
-	ErrInUse    = errs.New(errs.Conflict, "snapshot_in_use", "the snapshot is being read, such as by a check, a download or a restore: try again when that has ended")
+	ErrInUse    = errs.NewBusy("snapshot_in_use", "the snapshot is being read, such as by a check, a download or a restore: try again when that has ended")
 	// ErrDamaged is for snapshots that are not what was written; the message says what is wrong.
 	ErrDamaged = errs.New(errs.Conflict, "snapshot_damaged", "the snapshot is damaged")
 )

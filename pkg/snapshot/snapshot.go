@@ -67,7 +67,7 @@ func New(o Options) *Snapshots {
 }
 
 // ErrBusy says that another snapshot of the project is being made or deleted.
-var ErrBusy = errs.New(errs.Conflict, "snapshots_busy",
+var ErrBusy = errs.NewBusy("snapshots_busy",
 	"another snapshot of the project is being taken, restored or deleted: try again when that has ended")
 
 const (

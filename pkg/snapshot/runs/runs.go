@@ -202,7 +202,7 @@ func (s *Service) busy(ctx context.Context, p *project.Project, kind operation.K
 		return snapshot.ErrBusy
 	}
 	run := page.Items[0]
-	return errs.New(snapshot.ErrBusy.Kind, snapshot.ErrBusy.Code,
+	return errs.NewBusy(snapshot.ErrBusy.Code,
 		"the project is busy with another run of its snapshots, the %[1]s run %[2]s: try again when that has ended, or cancel it", run.Kind, run.ID)
 }
 
