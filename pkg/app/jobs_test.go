@@ -101,12 +101,15 @@ func TestJobRunsDontOverlapAndCanBeCancelled(t *testing.T) {
 	s := runPlant(t, nil)
 	run := s.do("POST", plantJobs+"/slow/run", admin)
 	run.contains(t, 202, `"status":"running"`)
-	s.do("POST", plantJobs+"/slow/run", admin).contains(t, 409, "job_running")
+	s.do("POST", plantJobs+"/slow/run", admin, key("k")).contains(t, 409, "job_running")
 	path := run.header.Get("Location")
 	s.do("DELETE", path, admin).contains(t, 202, `"id":"`)
 	s.do("GET", path+"/events", admin).contains(t, 200, "event: error\n", `"code":"run_cancelled"`)
 	s.do("GET", path, admin).contains(t, 200, `"status":"cancelled"`)
 	s.do("DELETE", path, admin).contains(t, 409, "run_ended")
+
+	// A key keeps no refusal that says to come again when the run has ended.
+	s.do("POST", plantJobs+"/slow/run", admin, key("k")).contains(t, 202, `"status":"running"`)
 }
 
 func TestSuspendedJobs(t *testing.T) {
