@@ -2,6 +2,7 @@ package traced
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -80,9 +81,9 @@ func (r *reader) Get(ctx context.Context, id bson.RawValue) (bson.Raw, error) {
 }
 
 func (r *reader) Find(ctx context.Context, q store.Query, fn func(doc bson.Raw) error) error {
-	ctx, span, fn, n := r.counting(ctx, "find", fn)
+	ctx, span, fn, calls := r.calling(ctx, "find", fn)
 	err := r.from.Find(ctx, q, fn)
-	r.counted(span, n, err)
+	calls.end(span, err)
 	return err
 }
 
@@ -108,9 +109,9 @@ func (r *reader) Explain(ctx context.Context, q store.Query) (store.Explanation,
 }
 
 func (r *reader) Aggregate(ctx context.Context, p *pipeline.Pipeline, o store.AggregateOptions, fn func(doc bson.Raw) error) error {
-	ctx, span, fn, n := r.counting(ctx, "aggregate", fn)
+	ctx, span, fn, calls := r.calling(ctx, "aggregate", fn)
 	err := r.from.Aggregate(ctx, p, o, fn)
-	r.counted(span, n, err)
+	calls.end(span, err)
 	return err
 }
 
@@ -121,23 +122,40 @@ func (r *reader) ExplainAggregate(ctx context.Context, p *pipeline.Pipeline, o s
 	return how, err
 }
 
-// counting begins the span of a read that calls fn for each document, and has fn count them; n is nil where there is no span.
-func (r *reader) counting(ctx context.Context, operation string, fn func(doc bson.Raw) error) (context.Context, tracing.Span, func(doc bson.Raw) error, *int64) {
+// calls are those of the function that a read gives its documents to.
+type calls struct {
+	n   int64
+	err error // with which the function stopped the read
+}
+
+// calling begins the span of a read that calls fn for each document, and has fn's calls be counted; they are nil where there is no span.
+func (r *reader) calling(ctx context.Context, operation string, fn func(doc bson.Raw) error) (context.Context, tracing.Span, func(doc bson.Raw) error, *calls) {
 	if !tracing.Records(ctx) {
 		return ctx, tracing.Span{}, fn, nil
 	}
 	ctx, span := r.begin(ctx, operation)
-	n := new(int64)
+	c := new(calls)
 	return ctx, span, func(doc bson.Raw) error {
-		*n++
-		return fn(doc)
-	}, n
+		c.n++
+		c.err = fn(doc)
+		return c.err
+	}, c
 }
 
-func (*reader) counted(span tracing.Span, n *int64, err error) {
-	if n == nil {
+// end ends the span of a read.
+func (c *calls) end(span tracing.Span, err error) {
+	if c == nil {
 		return
 	}
-	span.Set(tracing.Returned(*n))
-	span.End(err)
+	span.Set(tracing.Returned(c.n))
+	span.End(unless(err, c.err))
+}
+
+// unless is err, but for the one that the store was given by its caller, such as of one who has read enough, or who takes a trial back: that is no
+// failure of the operation.
+func unless(err, callers error) error {
+	if callers != nil && errors.Is(err, callers) {
+		return nil
+	}
+	return err
 }

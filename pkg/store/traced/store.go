@@ -77,8 +77,12 @@ func (d *database) Collection(name string) store.Collection {
 
 func (d *database) Transact(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
 	ctx, span := d.begin(ctx, "transaction")
-	err := d.Database.Transact(ctx, func(ctx context.Context, tx store.Tx) error { return fn(ctx, &transaction{tx, d.scope}) })
-	span.End(err)
+	var callers error // what it is given up with; what failed inside has a span of its own
+	err := d.Database.Transact(ctx, func(ctx context.Context, tx store.Tx) error {
+		callers = fn(ctx, &transaction{tx, d.scope})
+		return callers
+	})
+	span.End(unless(err, callers))
 	return err
 }
 
