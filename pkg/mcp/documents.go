@@ -57,7 +57,7 @@ func (a arguments) record(method, route string, names ...string) (*Request, *rpc
 func documentsList() *tool {
 	return &tool{
 		name: "documents_list", list: true, rights: recordRight(access.Get),
-		doc: "List or search the records of a collection. The answer has items, and hasMore when there are more.",
+		doc: "List or search the records of a collection. The answer has items, and hasMore when there are more: those come with offset. Records can be long: give select. Searches come best first, unless there is a sort.",
 		params: slices.Concat([]param{
 			namespaceParam(), collectionParam(), filterParam(),
 			{"sort", kindWords, false, nil, "Fields, with - before those that go down, such as -publishedAt,title."},
@@ -133,10 +133,11 @@ func queueStatus() *tool {
 func documentCreate() *tool {
 	return &tool{
 		name: "document_create", writes: true, rights: recordRight(access.Post),
-		doc: "Create a record from data, or several at once from items. The answer is what was created.",
+		doc: "Create a record from data, or several at once from items. The answer is the record; of items, how many succeeded and failed, and the status of each: some may fail where others are created.",
 		params: []param{
 			namespaceParam(), collectionParam(), {"data", kindObject, false, nil, "The record. Needed unless there are items."},
-			{"items", kindObjects, false, nil, "Several records, in the place of data."}, dryRunParam(), maxAffectedParam(), ifMatchParam(),
+			{"items", kindObjects, false, nil, "Several records, in the place of data. What a script fills in for a single record, such as a slug, it may not fill in for these: give it."}, dryRunParam(), maxAffectedParam(),
+			{"ifMatch", kindDigits, false, nil, "Not for creates, which are refused with it: a record that is new has no _rev."},
 		},
 		request: func(a arguments) (*Request, *rpcError) {
 			r, err := a.write("POST", api.RouteRecords, api.ParamDryRun, api.ParamMaxAffected)
@@ -159,7 +160,7 @@ func documentCreate() *tool {
 func documentUpdate() *tool {
 	return &tool{
 		name: "document_update", writes: true, destructive: true, rights: recordRight(access.Put),
-		doc: "Change a record by id, or all that match a filter. Fields of data that are given are set, null unsets, others stay as they are.",
+		doc: "Change one record by id, or all that match a filter ({} is all there are: give maxAffected). Fields of data that are given are set, null unsets, others stay as they are. By filter, the answer has how many matched, succeeded and failed, and the status of each.",
 		params: []param{
 			namespaceParam(), collectionParam(), {"id", kindName, false, nil, "The record: 24 hex digits."}, filterParam(),
 			{"data", kindObject, false, nil, "The fields to set."}, dryRunParam(), maxAffectedParam(), ifMatchParam(),
@@ -180,7 +181,7 @@ func documentUpdate() *tool {
 func documentDelete() *tool {
 	return &tool{
 		name: "document_delete", writes: true, destructive: true, rights: recordRight(access.Delete),
-		doc: "Delete a record by id, or all that match a filter, with their files.",
+		doc: "Delete one record by id, or all that match a filter ({} is all there are: give maxAffected), with their files. By filter, the answer has how many matched, succeeded and failed, and the status of each.",
 		params: []param{
 			namespaceParam(), collectionParam(), {"id", kindName, false, nil, "The record: 24 hex digits."}, filterParam(),
 			dryRunParam(), maxAffectedParam(), ifMatchParam(),

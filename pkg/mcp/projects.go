@@ -45,7 +45,7 @@ func projectGet() *tool {
 func collectionsList() *tool {
 	return inProject(&tool{
 		name: "collections_list", list: true, described: true, rights: needs(access.ProjectRead),
-		doc:    "List the collections of a project that you may read, with their fields.",
+		doc:    "List the collections of a project that you may read, with their fields, and what you may do in each (yourPermissions).",
 		params: []param{namespaceParam()},
 	}, api.RouteCollections)
 }
@@ -82,7 +82,7 @@ func actionRight(m access.Method) func(a arguments) []string {
 }
 
 func actionParam() param {
-	return param{"action", kindName, true, nil, "The action, by its name."}
+	return param{"action", kindName, true, nil, "The action, by its name. actions_list has them."}
 }
 
 func actionDescribe() *tool {
@@ -105,7 +105,7 @@ func actionCall() *tool {
 	}
 	return &tool{
 		name: "action_call", writes: true, destructive: true, anyAnswer: true,
-		doc:    "Call an action. What takes long answers with a run, which goes on: read it by REST.",
+		doc:    "Call an action. What takes long answers with a run, which goes on: GET /api/v1/_/<namespace>/_/actions/<action>/runs/<id> has how it stands, with the same token.",
 		rights: func(a arguments) []string { return actionRight(method(a))(a) },
 		params: []param{
 			namespaceParam(), actionParam(), {"method", kindText, false, nil, "get or post; post, unless it is given."},
@@ -163,7 +163,7 @@ func jobsList() *tool {
 func openAPIGet() *tool {
 	return inProject(&tool{
 		name: "openapi_get", described: true,
-		doc:    "The OpenAPI 3.1 document of a project, with what you may see and do in it.",
+		doc:    "The OpenAPI 3.1 document of a project, with what you may see and do in it. It is long: what you need of a collection, collection_describe tells in less.",
 		params: []param{namespaceParam(), langParam()},
 	}, api.RouteOpenAPI, api.ParamLang)
 }

@@ -190,6 +190,26 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestEveryProblem: a refusal that counts further problems names them, for who sees the message alone.
+func TestEveryProblem(t *testing.T) {
+	twelve := `{"path":"f0","message":"is required"}` + strings.Repeat(`,{"path":"f","message":"is required"}`, 11)
+	for _, tt := range []struct{ detail, errors, want string }{
+		{"a: is required (and 2 more)", `[{"path":"a","message":"is required"},{"path":"b.c","message":"must be a number"},{"path":"","message":"too deep"}]`, "a: is required; b.c: must be a number; too deep"},
+		{"f0: is required (and 11 more)", "[" + twelve + "]", "f0: is required" + strings.Repeat("; f: is required", 9) + "; and 2 more"},
+		{"f0: is required (and 500 more)", "[" + twelve + "]", "f0: is required" + strings.Repeat("; f: is required", 9) + "; and 491 more"},
+		{"a: is required", `[{"path":"a","message":"is required"}]`, "a: is required"},
+		{"slug is already taken", `[{"path":"slug","message":"is already taken"},{"path":"b","message":"c"}]`, "slug is already taken"}, // a text of the interface
+		{"no (and no more)", `[{"path":"a","message":"b"},{"path":"b","message":"c"}]`, "no (and no more)"},
+		{"no (and 1 more)", `{}`, "no (and 1 more)"},
+	} {
+		d := newDoor(mcp.Options{}, everything...)
+		d.response = mcp.Response{Status: 400, Type: "application/problem+json", Body: fmt.Appendf(nil, `{"status":400,"detail":%q,"errors":%s}`, tt.detail, tt.errors)}
+		if got := refused(t, d.call(t, "projects_list", `{}`)); got != "400 "+tt.want {
+			t.Errorf("%s: %s", tt.detail, got)
+		}
+	}
+}
+
 // FuzzAnswer: whatever comes, the answer is nothing or one envelope of JSON-RPC with the id of the message, and REST is asked by a path and a
 // method that it has.
 func FuzzAnswer(f *testing.F) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"mime"
 	"slices"
 	"strconv"
@@ -317,9 +318,35 @@ func problem(res *Response) *rpcError {
 	if err := json.Unmarshal(res.Body, &p); err != nil || p.Detail == "" { // an action answered so by itself
 		p.Detail = "the request was answered with status " + strconv.Itoa(res.Status)
 	}
-	return &rpcError{Code: res.Status, Message: p.Detail, Data: &errorData{
+	return &rpcError{Code: res.Status, Message: every(p.Detail, p.Errors), Data: &errorData{
 		Status: res.Status, Code: p.Code, Right: p.Right, Errors: p.Errors, RetryAfter: res.RetryAfter, RequestID: p.RequestID,
 	}}
+}
+
+// every is the text of a refusal with the problems that it only counts, the first ten at least. Many clients show models the message alone, and who is
+// told of one problem at a time needs a call for each.
+func every(detail string, problems json.RawMessage) string {
+	var more int
+	var all []struct{ Path, Message string }
+	at := strings.LastIndex(detail, " (and ")
+	if at < 0 || !strings.HasSuffix(detail, " more)") || json.Unmarshal(problems, &all) != nil {
+		return detail
+	}
+	if _, err := fmt.Sscanf(detail[at:], " (and %d more)", &more); err != nil {
+		return detail
+	}
+	texts := []string{detail[:at]}
+	for ; len(texts) < min(len(all), 10); more-- {
+		one := all[len(texts)]
+		if one.Path != "" {
+			one.Message = one.Path + ": " + one.Message
+		}
+		texts = append(texts, one.Message)
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
 }
 
 func errInternal() *rpcError { return &rpcError{Code: codeInternal, Message: "internal error"} }

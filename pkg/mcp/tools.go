@@ -28,11 +28,11 @@ func visible(all []*tool, adminActions bool) []describedTool {
 
 // Parameters that several tools have.
 func namespaceParam() param {
-	return param{"namespace", kindName, true, nil, "The project, by its namespace."}
+	return param{"namespace", kindName, true, nil, "The project, by its namespace. projects_list has them."}
 }
 
 func collectionParam() param {
-	return param{"collection", kindName, true, nil, "The collection, by its name."}
+	return param{"collection", kindName, true, nil, "The collection, by its name. collections_list has them."}
 }
 
 func langParam() param {
@@ -49,7 +49,7 @@ func filterParam() param {
 
 func qParams() []param {
 	return []param{
-		{"q", kindText, false, nil, "Words to search for. Results come best first, unless there is a sort."},
+		{"q", kindText, false, nil, "Words to search for."},
 		{"qName", kindText, false, nil, "The search to use, by name; else the collection's first. collection_describe tells of them."},
 	}
 }
@@ -81,5 +81,5 @@ func maxAffectedParam() param {
 }
 
 func ifMatchParam() param {
-	return param{"ifMatch", kindDigits, false, nil, "The _rev that the record must still have: refused with 412 if somebody has changed it since you read it."}
+	return param{"ifMatch", kindDigits, false, nil, "The _rev that the one record must still have: refused with 412 if somebody has changed it since you read it. Not for filters."}
 }
