@@ -10,11 +10,9 @@ func TestAgentLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.sample("blog", "medialib", "authors", "articles")
-	writeFiles(t, d.dir, map[string]string{"editor.password": "a password of an editor\n"})
 	lines := strings.Join(blocks(t, "agents.md", "sh"), "")
-	lines = strings.Replace(lines, "svcctl mcp tools\n", "svcctl mcp tools --token-file agent.token\n", 1) // as whom, the reader's context says
 	lines = strings.Replace(lines, "svcctl --context editor", "env -u SVCCTL_ADMIN_TOKEN_FILE svcctl --context editor", 1)
 	lines = strings.ReplaceAll(lines, "svcctl mcp ", "env -u SVCCTL_ADMIN_TOKEN_FILE svcctl mcp ")
 	printed := d.run(lines)
-	d.prints(printed, "svc-server-mcp   v1        2024-11-05   32", "documents_list ", `"title": "`, `"fieldHints"`, "claude mcp add --transport http svc http://", `"yourPermissions"`)
+	d.prints(printed, "svc-server-mcp   v1        2024-11-05   32", "documents_list ", `"title": "`, `"fieldHints"`, "claude mcp add --transport http svc http://", `"SVCCTL_TOKEN_FILE": "/`, `"yourPermissions"`)
 }

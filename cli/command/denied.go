@@ -19,7 +19,7 @@ func (st *State) hintDenied(ctx context.Context, e *client.Error) string {
 	case t == nil:
 		return ""
 	case e.Path == api.Prefix+api.RouteMCP:
-		return "svcctl token create NAME --scope namespace.<project> makes one; give it by --token or SVCCTL_TOKEN"
+		return "svcctl token create NAME --scope project.read,namespace.<project> makes one, for a user who is logged in; give it by --token-file or SVCCTL_TOKEN"
 	case !t.credential.Set() && t.foreign():
 		login := "svcctl login"
 		if st.isSet == nil || !st.isSet("server") { // the flag is shown with it
@@ -34,6 +34,8 @@ func (st *State) hintDenied(ctx context.Context, e *client.Error) string {
 		return "a collection token, or an admin token of a project, is nobody to the service: only its project knows it"
 	case t.credential.CollectionToken != "":
 		return "the collection token is wrong, or it may not do that"
+	case t.credential.AdminToken != "" && e.Path == api.Prefix+api.RouteTokens:
+		return "personal access tokens are users', and the admin token is nobody: run svcctl login"
 	case e.Problem.Right != "": // so the credential itself is good
 		return "you lack the right " + e.Problem.Right + "; svcctl whoami shows who you are and what you may do"
 	case !asksWho(e) && !st.refused(ctx):

@@ -27,7 +27,7 @@ func NewCmd(st *command.State) *cobra.Command {
 	cmd.Long = `Use the endpoint for agents (Model Context Protocol), and connect them to it.
 
 The endpoint takes a personal access token and nothing else, whoever you are logged in as: svcctl token create makes one with the scopes
-that an agent is to have. Give it by --token, SVCCTL_TOKEN or the context.`
+that an agent is to have. Give it by --token-file, SVCCTL_TOKEN or the context.`
 	return cmd
 }
 
@@ -35,7 +35,7 @@ func newProbe(st *command.State) *cobra.Command {
 	return &cobra.Command{
 		Use:     "probe",
 		Short:   "Say whether the endpoint answers, and how",
-		Example: `  svcctl mcp probe --token svc_pat_…`,
+		Example: `  svcctl mcp probe --token-file agent.token`,
 		Args:    command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			probe, err := probe(cmd.Context(), st)
@@ -111,9 +111,10 @@ func newCall(st *command.State) *cobra.Command {
 		Short: "Call a tool as an agent would, and print its result",
 		Long: `Call a tool as an agent would, and print its result.
 
-Arguments are given by name with --arg, or all together as JSON with --data. What reads as JSON is that; all else is a text.`,
+Arguments are given by name with --arg, or all together as JSON with --data. What reads as JSON is that; all else is a text. -n is
+short for --arg namespace=.`,
 		Example: `  svcctl mcp call projects_list
-  svcctl mcp call documents_list --arg namespace=blog --arg collection=articles --arg 'filter={"status": "published"}' --arg limit=5
+  svcctl mcp call documents_list -n blog --arg collection=articles --arg 'filter={"status": "published"}' --arg limit=5
   svcctl mcp call document_create -d '{"namespace": "blog", "collection": "articles", "data": {"title": "Hello"}, "dryRun": true}'`,
 		Args: command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -152,6 +153,9 @@ Arguments are given by name with --arg, or all together as JSON with --data. Wha
 // arguments are those of --data, with those of --arg over them.
 func arguments(st *command.State, data command.Input, args []string) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
+	if namespace := st.GivenNamespace(); namespace != "" {
+		args = slices.Insert(slices.Clone(args), 0, "namespace="+namespace)
+	}
 	if data.Given() {
 		raw, err := data.Read(st)
 		if err != nil {
