@@ -100,10 +100,15 @@ func isPictureParam(name string) bool {
 // safe says that the request changes nothing.
 func (r *request) safe() bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// one gives a parameter that may be given once.
+// one gives a parameter that may be given once. A list between commas may come item by item, too: some generators of clients send every list so, whatever
+// the OpenAPI document says.
 func (r *request) one(name string) (string, error) {
 	v := r.query[name]
 	if len(v) > 1 {
+		switch name {
+		case api.ParamSort, api.ParamSelect, api.ParamLookup, api.ParamFacet, api.ParamFields:
+			return strings.Join(v, ","), nil
+		}
 		return "", errs.New(errs.Invalid, "bad_parameter", "%s is given %d times", name, len(v))
 	}
 	if len(v) == 0 {

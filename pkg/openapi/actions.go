@@ -69,7 +69,7 @@ func (b *builder) inputs(tree *fieldtype.Tree, config []*schema.Field) []paramet
 			continue
 		}
 		value := s.typed(f, f.Type.Name(), c)
-		p := parameter{in: "query", name: f.Name, required: f.Has("required") && f.Default == nil, schema: judged(value, f), joined: f.IsList()}
+		p := parameter{in: "query", name: f.Name, required: f.Has("required") && f.Default == nil, schema: judged(value, f)} // a list comes item by item
 		if c.Meta != nil {
 			p.description = c.Meta.HelperText.In(b.view.Lang)
 		}

@@ -3,6 +3,8 @@ package openapi_test
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +58,39 @@ func TestWrites(t *testing.T) {
 			t.Errorf("%s: %s: %v", tt.schema, tt.body, err)
 		}
 	}
+}
+
+// TestActionLists: an action takes the items of a list one by one, since commas may be in them. Those of a collection's parameters are names.
+func TestActionLists(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"project.yaml": "namespace: blog\nactions:\n  - name: echo\n    hooks: {handle: {type: javascript, file: echo.js}}\n" +
+			"    permissions: {public: {methods: {get: true}}, user: {methods: {get: true}}}\n    meta: {methods: {get: {query: [{name: ids, type: 'string[]'}]}}}\n",
+		"echo.js": "module.exports = (ctx) => ctx.query",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type parameter struct {
+		Name, Style string
+		Explode     *bool
+	}
+	var got struct {
+		Paths map[string]map[string]struct{ Parameters []parameter }
+	}
+	if err := json.Unmarshal(encoded(t, seenBy(t, load(t, dir, ""), admin())), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range got.Paths["/_/blog/_/actions/echo"]["get"].Parameters {
+		if p.Name == "ids" {
+			if p.Explode != nil || p.Style != "" { // by default, each item is a parameter
+				t.Errorf("%+v", p)
+			}
+			return
+		}
+	}
+	t.Error("there is no parameter ids")
 }
 
 // TestOperations: what a path takes is what the service takes there, and each operation has a name of its own.

@@ -5,11 +5,7 @@ import type { components, paths } from './blog.js';
 declare const process: { argv: string[] };
 
 const [, , baseUrl, token] = process.argv as [string, string, string, string];
-const client = createClient<paths>({
-  baseUrl,
-  headers: { 'X-Admin-Token': token },
-  querySerializer: { array: { style: 'form', explode: false } },
-});
+const client = createClient<paths>({ baseUrl, headers: { 'X-Admin-Token': token } });
 
 type Draft = components['schemas']['articles.create'];
 
