@@ -1,7 +1,6 @@
 package recordtypes
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/format"
 	"regexp"
@@ -89,8 +88,9 @@ func goName(name string) string {
 	return pascal(name)
 }
 
-// what says of what a schema is.
+// what says of what a schema is. It goes into a comment, and a document may call its schemas anything.
 func what(key string) string {
+	key = strings.Map(printable, key)
 	collection, of, behind := strings.Cut(key, ".")
 	switch {
 	case key == "" || collection == "svc":
@@ -110,11 +110,7 @@ func values(s *schema) []string {
 	if len(s.Enum) == 0 {
 		return nil
 	}
-	raw, err := json.Marshal(s.Enum)
-	if err != nil {
-		return nil
-	}
-	return []string{"One of " + string(raw) + "."}
+	return []string{"One of " + literal(s.Enum) + "."}
 }
 
 // of is the type of a schema. at is the name that a struct within it has.

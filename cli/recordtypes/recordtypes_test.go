@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,6 +60,7 @@ const hostile = `{"components": {"schemas": {
 		"map": {"type": "object", "additionalProperties": {"type": "number"}}, "closed": {"type": "object", "additionalProperties": false},
 		"or": {"oneOf": [{"type": "string"}, {"type": "number"}]}, "in": {"type": "object", "properties": {"in": {"type": "object", "properties": {"x": {"type": "array"}}}}}},
 		"required": ["a-b", "-"]},
+	"a\nvar Evil = 1\n//": {"type": "object", "title": "a\nvar Evil = 1", "properties": {"marks": {"enum": ["\u202e\ufeff\u2066\ud83d\ude00\udb40\udc41", "\u0085\u2028\u001b"]}, "\u202emark": {"type": "string"}}},
 	"typeIn": {"type": "object", "properties": {"x": {"type": "string"}}},
 	"type.page": {"type": "object", "properties": {"unwanted": {"type": "string"}}},
 	"list": {"type": "array", "items": {"$ref": "#/components/schemas/svc.File"}},
@@ -96,12 +98,34 @@ func TestGoCompiles(t *testing.T) {
 		}
 		conf := types.Config{Importer: importer.ForCompiler(set, "source", nil)}
 		pkg, err := conf.Check("records", set, []*ast.File{file}, nil)
+		wantSeen(t, text)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
 		if strings.Contains(text, "unwanted") || strings.Contains(text, `json:"-"`) || name == "hostile" && !strings.Contains(text, `json:"-,"`) || name != "none" && len(pkg.Scope().Names()) < 4 {
 			t.Errorf("%s has %v", name, pkg.Scope().Names())
 		}
+		if pkg.Scope().Lookup("Evil") != nil {
+			t.Errorf("%s: the name of a schema has become code", name)
+		}
+	}
+}
+
+// wantSeen wants a source in which there is nothing that people don't see, or see elsewhere than it stands.
+func wantSeen(t *testing.T, text string) {
+	t.Helper()
+	if i := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\u200b' }); i >= 0 { // the last is ours, in */
+		t.Errorf("there is %q", text[max(i-40, 0):min(i+10, len(text))])
+	}
+}
+
+// TestHostileTypeScript: texts and names of a document are no code, and hide none.
+func TestHostileTypeScript(t *testing.T) {
+	t.Parallel()
+	text := written(t, hostile, "--lang", "ts")
+	wantSeen(t, text)
+	if want := `"\u202e\ufeff\u2066😀\udb40\udc41" | "\u0085\u2028\u001b"`; !strings.Contains(text, want) {
+		t.Errorf("%s is not in %s", want, text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 )
 
 // document is what of an OpenAPI document types are made of.
@@ -252,6 +253,25 @@ func (s *schema) comment() (lines []string) {
 		}
 	}
 	return lines
+}
+
+// literal is a value as JSON, which is a literal of TypeScript, too. What nobody sees in a source, or sees elsewhere than it stands, is escaped.
+func literal(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil { // it was JSON
+		return "null"
+	}
+	var b strings.Builder
+	for _, r := range string(raw) {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 func printable(r rune) rune {

@@ -1,7 +1,6 @@
 package recordtypes
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -45,7 +44,7 @@ func (d *document) ts(s *schema, indent string) string {
 		return "unknown"
 	}
 	if len(s.Enum) > 0 {
-		return union(s.Enum, func(v any) string { raw, _ := json.Marshal(v); return string(raw) })
+		return union(s.Enum, literal)
 	}
 	if of, null := s.either(); len(of) > 0 {
 		text := union(of, func(one *schema) string { return d.ts(one, indent) })
@@ -100,8 +99,7 @@ func (d *document) tsObject(s *schema, indent string) string {
 		tsComment(&b, inner, p.schema)
 		name := p.name
 		if !tsName.MatchString(name) {
-			raw, _ := json.Marshal(name)
-			name = string(raw)
+			name = literal(name)
 		}
 		if !slices.Contains(s.Required, p.name) {
 			name += "?"
