@@ -125,6 +125,10 @@ func readArguments(t *tool, raw json.RawMessage) (out arguments, first *rpcError
 			continue
 		}
 		p, value := t.params[i], json.RawMessage(bytes.TrimSpace(given[name]))
+		if len(value) > maxParameters && p.name != "data" && p.name != "items" { // which become bodies; all others parts of an address
+			note(p.name + " is longer than " + strconv.Itoa(maxParameters>>10) + " KiB")
+			continue
+		}
 		if string(value) == "null" || p.kind == kindName && p.required && string(value) == `""` {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,7 +24,12 @@ var (
 	errNotJSON   = errors.New("the message is not JSON")
 	errNotObject = errors.New("send one JSON object, and not several in a list")
 	errTwice     = errors.New("a name is there twice in one object")
+	errMany      = fmt.Errorf("an object has more than %d members", maxMembers)
 )
+
+// maxMembers is how many members an object has at most that is looked into here. A tool takes a dozen arguments; of a million, only the
+// list takes hundreds of MB.
+const maxMembers = 1000
 
 // readObject reads the members of an object that stands by itself.
 func readObject(data []byte) (object, error) {
@@ -51,6 +57,9 @@ func members(data []byte) (object, error) {
 		value := s.value()
 		if _, twice := out[name]; twice {
 			return nil, errTwice
+		}
+		if len(out) == maxMembers {
+			return nil, errMany
 		}
 		out[name] = value
 	}
@@ -107,7 +116,7 @@ func (s *scanner) value() json.RawMessage {
 func readMessage(data []byte) (message, *rpcError) {
 	doc, err := readObject(data)
 	switch {
-	case errors.Is(err, errNotObject):
+	case errors.Is(err, errNotObject), errors.Is(err, errMany):
 		return message{}, &rpcError{Code: codeInvalidRequest, Message: "invalid request", Data: &errorData{Detail: err.Error()}}
 	case err != nil:
 		return message{}, &rpcError{Code: codeParse, Message: "parse error", Data: &errorData{Detail: err.Error()}}
