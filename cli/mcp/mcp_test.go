@@ -39,13 +39,17 @@ func TestBridge(t *testing.T) {
 			return nil, nil
 		case strings.Contains(string(line), "refused"):
 			return nil, &client.Error{Status: 403, Problem: api.Problem{Detail: "mcp disabled"}}
+		case strings.Contains(string(line), "obeyed"):
+			return nil, &client.Error{Status: 500, Problem: api.Problem{Detail: "a\x1b[31mb\r\nsvcctl: all is well\u202e"}}
+		case strings.Contains(string(line), "bytes"):
+			return json.RawMessage("{\"bytes\":\"\xff\"}"), nil
 		case strings.Contains(string(line), "away"):
 			return nil, errors.New("no answer from there")
 		}
 		return json.RawMessage("{\n  \"sent\": " + string(line) + "\n}"), nil
 	}
 	in := strings.Join([]string{
-		`{"id":1,"method":"a"}`, ``, `  `, `{"method":"note"}`, `{"id":"2","method":"refused"}`, `{"method":"refused"}`, `{"id":3,"method":"away"}`,
+		`{"id":1,"method":"a"}`, ``, `  `, `{"method":"note"}`, `{"id":5,"method":"note"}`, `{"id":6,"result":"note"}`, `{"id":7,"method":"obeyed"}`, `{"id":8,"method":"bytes"}`, `{"id":"2","method":"refused"}`, `{"method":"refused"}`, `{"id":3,"method":"away"}`,
 		`{"id":4,"method":"b","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`,
 	}, "\r\n")
 	var out, log buffer
@@ -60,15 +64,18 @@ func TestBridge(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
+		"{\"bytes\":\"\ufffd\"}",
 		`{"error":{"code":-32000,"message":"no answer from there"},"id":3,"jsonrpc":"2.0"}`,
+		`{"error":{"code":-32000,"message":"the service has not answered the message"},"id":5,"jsonrpc":"2.0"}`,
 		`{"error":{"code":403,"message":"mcp disabled"},"id":"2","jsonrpc":"2.0"}`,
+		"{\"error\":{\"code\":500,\"message\":\"a\\u001b[31mb\\r\\nsvcctl: all is well\u202e\"},\"id\":7,\"jsonrpc\":\"2.0\"}",
 		`{"sent":{"id":1,"method":"a"}}`,
 		`{"sent":{"id":4,"method":"b","params":{"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if n := strings.Count(log.b.String(), "svcctl mcp serve: "); n != 3 {
+	if n := strings.Count(log.b.String(), "svcctl mcp serve: "); n != 5 || n != strings.Count(log.b.String(), "\n") || strings.ContainsAny(log.b.String(), "\x1b\u202e\r") {
 		t.Errorf("%d lines are told to people: %s", n, log.b.String())
 	}
 }

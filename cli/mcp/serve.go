@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/client"
 )
 
@@ -119,7 +120,7 @@ type bridge struct {
 
 func (b *bridge) answer(ctx context.Context, line []byte) {
 	if len(line) > maxLine {
-		b.tell("svcctl mcp serve: a message is longer than %d MiB\n", maxLine>>20)
+		b.tell("svcctl mcp serve: a message is longer than %d MiB", maxLine>>20)
 		b.write(tooLong)
 		return
 	}
@@ -129,36 +130,44 @@ func (b *bridge) answer(ctx context.Context, line []byte) {
 			return
 		}
 		if answer = refusal(line, err); answer == nil {
-			b.tell("svcctl mcp serve: a message without an id was not taken: %v\n", err)
+			b.tell("svcctl mcp serve: a message without an id was not taken: %v", err)
 			return
 		}
-		b.tell("svcctl mcp serve: %v\n", err)
+		b.tell("svcctl mcp serve: %v", err)
+	}
+	if answer == nil { // as to a message that wants no answer: who waits for one is told
+		if answer = refusal(line, errNoAnswer); answer != nil {
+			b.tell("svcctl mcp serve: %v", errNoAnswer)
+		}
 	}
 	if answer != nil {
 		b.write(answer)
 	}
 }
 
+var errNoAnswer = errors.New("the service has not answered the message")
+
 // write writes an answer.
 func (b *bridge) write(answer json.RawMessage) {
 	var flat bytes.Buffer // one line, whatever the service's is
 	if err := json.Compact(&flat, answer); err != nil {
-		b.tell("svcctl mcp serve: %v\n", err)
+		b.tell("svcctl mcp serve: %v", err)
 		return
 	}
 	flat.WriteByte('\n')
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := b.out.Write(flat.Bytes()); err != nil && b.err == nil {
+	if _, err := b.out.Write(bytes.ToValidUTF8(flat.Bytes(), []byte("\ufffd"))); err != nil && b.err == nil {
 		b.err = err
 		b.cancel()
 	}
 }
 
+// tell tells people, whose terminal is not to obey what a service answers.
 func (b *bridge) tell(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	fmt.Fprintf(b.log, format, args...)
+	fmt.Fprintln(b.log, output.Escape(fmt.Sprintf(format, args...)))
 }
 
 func (b *bridge) failed() error {
@@ -170,9 +179,10 @@ func (b *bridge) failed() error {
 // refusal is the answer to a message that the endpoint has not answered itself; nil: it wants none.
 func refusal(line []byte, err error) json.RawMessage {
 	var m struct {
-		ID json.RawMessage `json:"id"`
+		ID     json.RawMessage `json:"id"`
+		Method json.RawMessage `json:"method"` // without one, it is an answer itself
 	}
-	if json.Unmarshal(line, &m) != nil || len(m.ID) == 0 || string(m.ID) == "null" {
+	if json.Unmarshal(line, &m) != nil || len(m.ID) == 0 || string(m.ID) == "null" || m.Method == nil {
 		return nil
 	}
 	code, text := -32000, err.Error()
