@@ -18,18 +18,21 @@ const (
 )
 
 // clean takes from the texts of a description what people don't see and models may: control characters, marks of direction, characters
-// without width, tags and private ones. What a config says under meta is bounded, too, and members with the name of a credential are left out.
-func clean(body []byte) ([]byte, error) {
+// without width, tags and private ones. What a config says under meta (or agent, or query) is bounded, too, and members with the name of a
+// credential are left out; but not where names are those of fields, as in schemas.
+func clean(body []byte, schemas bool) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	return encode(cleanValue(v, false, 0)), nil
+	return encode(cleaner{schemas}.value(v, false, 0)), nil
 }
 
-func cleanValue(v any, meta bool, level int) any {
+type cleaner struct{ schemas bool }
+
+func (c cleaner) value(v any, meta bool, level int) any {
 	switch v := v.(type) {
 	case string:
 		return cleanText(v)
@@ -41,7 +44,7 @@ func cleanValue(v any, meta bool, level int) any {
 			v = v[:min(len(v), maxMeta)]
 		}
 		for i := range v {
-			v[i] = cleanValue(v[i], meta, level+1)
+			v[i] = c.value(v[i], meta, level+1)
 		}
 		return v
 	case map[string]any:
@@ -52,8 +55,8 @@ func cleanValue(v any, meta bool, level int) any {
 				continue
 			}
 			item := v[name]
-			inside := meta || shown == "agent" || shown == "query" || shown == "meta"
-			out[shown] = cleanValue(item, inside, levelOf(meta, level))
+			inside := meta || !c.schemas && (shown == "agent" || shown == "query" || shown == "meta")
+			out[shown] = c.value(item, inside, levelOf(meta, level))
 		}
 		return out
 	}

@@ -166,6 +166,21 @@ func TestS42DescriptionsAreClean(t *testing.T) {
 	}
 }
 
+// TestSchemasAreWhole: in an OpenAPI document, names are those of fields and collections, and none of them says that something is meta or secret.
+func TestSchemasAreWhole(t *testing.T) {
+	d := newDoor(mcp.Options{}, everything...)
+	properties := map[string]any{"token": map[string]any{"type": "string"}, "password": map[string]any{"description": "x\u202ey"}, "of": many(500)}
+	body, err := json.Marshal(map[string]any{"agent": map[string]any{"properties": properties}, "x": map[string]any{"query": properties, "meta": properties}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.response.Body = body
+	text := result(t, d.call(t, "openapi_get", `{"namespace": "blog"}`))
+	if want := `{"data":` + strings.ReplaceAll(string(body), "\u202e", "") + `}`; want != text {
+		t.Error(cmp.Diff(want, text))
+	}
+}
+
 func many(n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -180,7 +195,14 @@ func TestProblems(t *testing.T) {
 	d.response = mcp.Response{Status: 429, Type: "application/problem+json", RetryAfter: "3", Body: []byte(
 		`{"type":"about:blank","title":"x","status":429,"code":"throttled","detail":"too fast","requestId":"r1","errors":[{"path":"a","rule":"b","message":"c"}]}`)}
 	want := `{"jsonrpc":"2.0","id":1,"error":{"code":429,"message":"too fast","data":{"status":429,"code":"throttled",` +
-		`"errors":[{"path":"a","rule":"b","message":"c"}],"retryAfter":"3","requestId":"r1"}}}`
+		`"errors":[{"message":"c","path":"a","rule":"b"}],"retryAfter":"3","requestId":"r1"}}}`
+	if diff := cmp.Diff(want, d.call(t, "projects_list", `{}`)); diff != "" {
+		t.Error(diff)
+	}
+	// S42: what a script says is read as if the service said it.
+	d.response = mcp.Response{Status: 422, Type: "application/problem+json", Body: []byte(
+		`{"status":422,"code":"script_error","detail":"a\u001b[31m\u202eb","errors":[{"path":"token","message":"c\u200bd\udb40\udc41"}]}`)}
+	want = `{"jsonrpc":"2.0","id":1,"error":{"code":422,"message":"a[31mb","data":{"status":422,"code":"script_error","errors":[{"message":"cd","path":"token"}]}}}`
 	if diff := cmp.Diff(want, d.call(t, "projects_list", `{}`)); diff != "" {
 		t.Error(diff)
 	}

@@ -271,7 +271,7 @@ func (s *Server) data(t *tool, res *Response) (json.RawMessage, bool, *rpcError)
 		return encode(map[string]any{"type": res.Type, "base64": res.Body}), false, nil
 	}
 	if t.described {
-		cleaned, err := clean(res.Body)
+		cleaned, err := clean(res.Body, t.schemas)
 		if err != nil {
 			return nil, false, errInternal()
 		}
@@ -318,8 +318,12 @@ func problem(res *Response) *rpcError {
 	if err := json.Unmarshal(res.Body, &p); err != nil || p.Detail == "" { // an action answered so by itself
 		p.Detail = "the request was answered with status " + strconv.Itoa(res.Status)
 	}
-	return &rpcError{Code: res.Status, Message: every(p.Detail, p.Errors), Data: &errorData{
-		Status: res.Status, Code: p.Code, Right: p.Right, Errors: p.Errors, RetryAfter: res.RetryAfter, RequestID: p.RequestID,
+	problems, err := clean(p.Errors, true) // texts of scripts and validators, which a model reads as if the service said them
+	if err != nil {
+		problems = nil // there are none
+	}
+	return &rpcError{Code: res.Status, Message: cleanText(every(p.Detail, p.Errors)), Data: &errorData{
+		Status: res.Status, Code: cleanText(p.Code), Right: p.Right, Errors: problems, RetryAfter: res.RetryAfter, RequestID: p.RequestID,
 	}}
 }
 
