@@ -120,6 +120,12 @@ func (s *Server) refuseMCP(w http.ResponseWriter, r *request, p *api.Problem) []
 // agentRequest marks the context of a request that a tool has made. Its value is what the agent gave as extra parameters.
 type agentRequest struct{}
 
+// ofAgent says that a request is what a tool asks, within the request of an agent.
+func ofAgent(ctx context.Context) bool {
+	_, agent := ctx.Value(agentRequest{}).(url.Values)
+	return agent
+}
+
 // do carries out what a tool asks as a request of this API: by the same route, and so with its rights, limits and hooks. It has the caller's
 // credential and address, and nothing else of what came with the message.
 func (s *Server) do(ctx context.Context, from *request, ask *mcp.Request) *mcp.Response {

@@ -166,7 +166,7 @@ func New(cfg Config) (*Server, error) {
 	router := chi.NewRouter()
 	s := &Server{cfg: cfg, catalog: catalog.New(cfg.Records, cfg.Actions), log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, bodies: bodies{most: cfg.BodyMemory}, ending: make(chan struct{})}
 	s.mcp = mcp.New(mcp.Options{
-		AllowAdminActions: cfg.MCP.AllowAdminActions, MaxResultItems: cfg.MCP.MaxResultItems, Namespaces: s.namespaces, Begin: s.beginTool, Observe: m.observeTool,
+		AllowAdminActions: cfg.MCP.AllowAdminActions, MaxResultItems: cfg.MCP.MaxResultItems, Namespaces: s.namespaces, Begin: s.beginTool,
 	})
 	asked := map[string]bool{}
 	for _, rt := range routes() {
@@ -209,8 +209,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) serve(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
-		s.metrics.active.Inc()
-		defer s.metrics.active.Dec()
+		if !ofAgent(hr.Context()) { // which is one already
+			s.metrics.active.Inc()
+			defer s.metrics.active.Dec()
+		}
 		var span tracing.Span
 		if s.cfg.Tracer != nil && !rt.probe {
 			hr, span = s.traced(hr, rt)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/tracing"
@@ -40,13 +41,14 @@ func (r *request) endSpan(span tracing.Span, status int) {
 	span.End(nil)
 }
 
-// beginTool begins the span of a call of a tool, below which is what it asks.
+// beginTool begins what is measured of a call of a tool ("": none that there is), and its span, below which is what it asks.
 func (s *Server) beginTool(ctx context.Context, tool string) (_ context.Context, end func(code int)) {
-	if s.cfg.Tracer == nil {
-		return ctx, func(int) {}
+	start, span := time.Now(), tracing.Span{}
+	if tool != "" {
+		ctx, span = s.cfg.Tracer.Within(ctx, "tool "+tool, tracing.Tool(tool))
 	}
-	ctx, span := s.cfg.Tracer.Within(ctx, "tool "+tool, tracing.Tool(tool))
 	return ctx, func(code int) {
+		s.metrics.observeTool(tool, code, time.Since(start))
 		if code != 0 {
 			span.Set(tracing.Code(code))
 		}

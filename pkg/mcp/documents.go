@@ -10,9 +10,12 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 )
 
-// recordRight is what a method on the collection of a call takes.
+// recordRight is what a method on the collection of a call takes; nothing can be said of a call that names none, which does nothing.
 func recordRight(m access.Method) func(a arguments) []string {
 	return func(a arguments) []string {
+		if !a.has("namespace") || !a.has("collection") {
+			return nil
+		}
 		return []string{access.RecordRight(a.text("namespace"), a.text("collection"), m)}
 	}
 }
