@@ -18,19 +18,20 @@ const (
 )
 
 // clean takes from the texts of a description what people don't see and models may: control characters, marks of direction, characters
-// without width, tags and private ones. What a config says under meta (or agent, or query) is bounded, too, and members with the name of a
-// credential are left out; but not where names are those of fields, as in schemas.
-func clean(body []byte, schemas bool) ([]byte, error) {
+// without width, tags and private ones. With bounds, what a config says under meta is bounded, too, and members with the name of a credential are left out.
+func clean(body []byte, bounds bool) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	return encode(cleaner{schemas}.value(v, false, 0)), nil
+	return encode(cleaner{bounds}.value(v, false, 0)), nil
 }
 
-type cleaner struct{ schemas bool }
+type cleaner struct {
+	bounds bool // on what is under meta
+}
 
 func (c cleaner) value(v any, meta bool, level int) any {
 	switch v := v.(type) {
@@ -55,7 +56,7 @@ func (c cleaner) value(v any, meta bool, level int) any {
 				continue
 			}
 			item := v[name]
-			inside := meta || !c.schemas && (shown == "agent" || shown == "query" || shown == "meta")
+			inside := meta || c.bounds && (shown == "agent" || shown == "query" || shown == "meta")
 			out[shown] = c.value(item, inside, levelOf(meta, level))
 		}
 		return out

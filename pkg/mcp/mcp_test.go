@@ -34,7 +34,9 @@ type door struct {
 
 	principal *access.Principal
 	asked     []*mcp.Request
+	asking    context.Context //nolint:containedctx // of what was asked last
 	response  mcp.Response
+	responses map[string]mcp.Response // to what is asked for by path, in the place of response
 }
 
 func newDoor(o mcp.Options, scopes ...string) *door {
@@ -47,9 +49,13 @@ func newDoor(o mcp.Options, scopes ...string) *door {
 
 func (d *door) send(t testing.TB, message string) string {
 	t.Helper()
-	return string(d.Answer(t.Context(), mcp.Caller{Principal: d.principal, Do: func(_ context.Context, r *mcp.Request) *mcp.Response {
+	return string(d.Answer(t.Context(), mcp.Caller{Principal: d.principal, Do: func(ctx context.Context, r *mcp.Request) *mcp.Response {
+		d.asking = ctx
 		d.asked = append(d.asked, r)
-		res := d.response
+		res, own := d.responses[r.Path]
+		if !own {
+			res = d.response
+		}
 		return &res
 	}}, []byte(message)))
 }
@@ -127,6 +133,7 @@ func TestRequests(t *testing.T) {
 		{"documents_list", `{` + blog + `, "filter": "{\"a\": 1}", "limit": "2", "count": "true", "aggregate": "[{\"$match\": {}}]", "sort": {"a": -1}, "extra": "{\"n\": 1}"}`,
 			`GET /api/v1/_/blog/articles aggregate=[{"$match": {}}] count=true filter={"a": 1} limit=2 sort={"a":-1} extra n=1`},
 		{"documents_list", `{` + blog + `, "limit": 100, "filter": null}`, "GET /api/v1/_/blog/articles limit=3"},
+		{"document_get", `{` + blog + `, "id": "1", "extra": {"n": null, "m": 1}}`, "GET /api/v1/_/blog/articles/1 extra m=1"},
 		{"document_get", `{` + blog + `, "id": "1", "select": "a", "lookup": "author", "extra": {"n": 1}}`, "GET /api/v1/_/blog/articles/1 lookup=author select=a extra n=1"},
 		{"document_get", `{"namespace": "_", "collection": "../x", "id": "_count"}`, "GET /api/v1/_/%5F/..%2Fx/%5Fcount"},
 		{"documents_count", `{` + blog + `, "filter": {"a": 1}, "q": "x"}`, `GET /api/v1/_/blog/articles/_count filter={"a":1} q=x`},
@@ -144,7 +151,7 @@ func TestRequests(t *testing.T) {
 		{"document_delete", `{` + blog + `, "filter": {"a": 1}}`, `DELETE /api/v1/_/blog/articles filter={"a":1}`},
 		{"action_call", `{"namespace": "blog", "action": "a", "data": {"n": 1}}`, `POST /api/v1/_/blog/_/actions/a body {"n": 1}`},
 		{"action_call", `{"namespace": "blog", "action": "a"}`, `POST /api/v1/_/blog/_/actions/a`},
-		{"action_call", `{"namespace": "blog", "action": "a", "method": "get", "data": {"n": 1, "l": ["x", 2]}}`, `GET /api/v1/_/blog/_/actions/a l=x,2 n=1`},
+		{"action_call", `{"namespace": "blog", "action": "a", "method": "get", "data": {"n": 1, "l": ["x", 2], "nothing": null}}`, `GET /api/v1/_/blog/_/actions/a l=x,2 n=1`},
 		{"projects_list", `{"limit": 2, "offset": 1}`, "GET /api/v1/project limit=2 offset=1"},
 		{"project_get", `{"id": "1"}`, "GET /api/v1/project/1"},
 		{"collections_list", `{"namespace": "blog"}`, "GET /api/v1/_/blog/_/collections"},
@@ -166,6 +173,7 @@ func TestRequests(t *testing.T) {
 		{"org_get", `{"id": "1"}`, "GET /api/v1/org/1"},
 		{"teams_list", `{"limit": 2}`, "GET /api/v1/team limit=2"},
 		{"team_get", `{"id": "1"}`, "GET /api/v1/team/1"},
+		{"audit_query", `{"limit": "99"}`, "GET /api/v1/_/blog/_/audit limit=3\nGET /api/v1/_/shop/_/audit limit=3"},
 		{"audit_query", `{"limit": "2"}`, "GET /api/v1/_/blog/_/audit limit=2\nGET /api/v1/_/shop/_/audit limit=2"},
 		{"audit_query", `{"filter": "{\"namespace\": \"blog\", \"op\": \"update\"}"}`, `GET /api/v1/_/blog/_/audit filter={"op":"update"} limit=3`},
 	} {

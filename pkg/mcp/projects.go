@@ -162,7 +162,7 @@ func jobsList() *tool {
 
 func openAPIGet() *tool {
 	return inProject(&tool{
-		name: "openapi_get", described: true, schemas: true,
+		name: "openapi_get", described: true, document: true,
 		doc:    "The OpenAPI 3.1 document of a project, with what you may see and do in it. It is long: what you need of a collection, collection_describe tells in less.",
 		params: []param{namespaceParam(), langParam()},
 	}, api.RouteOpenAPI, api.ParamLang)

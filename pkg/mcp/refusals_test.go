@@ -80,6 +80,9 @@ func TestRefusals(t *testing.T) {
 		want            string
 	}{
 		{"document_get", `{` + blog + `}`, mcp.Options{}, `-32602 invalid params (id is required)`},
+		{"document_get", `{` + blog + `, "Id": "1"}`, mcp.Options{}, `-32602 invalid params: unknown argument: Id; document_get takes *`}, // which says more than that id is required
+		{"documents_list", `{` + blog + `, "` + strings.Repeat("x", 99) + `": 1}`, mcp.Options{}, `-32602 invalid params: unknown argument: ` + strings.Repeat("x", 60) + `…; *`},
+		{"documents_list", `{` + blog + `, "filter": "{\"a\":"}`, mcp.Options{}, `-32602 invalid params: filter must be a JSON object*`},
 		{"documents_list", `{` + blog + `, "Filter": {}}`, mcp.Options{}, `-32602 invalid params: unknown argument: Filter; documents_list takes *`},
 		{"documents_list", `{` + blog + `, "limit": -1}`, mcp.Options{}, `-32602 invalid params: limit must be a whole number, 0 or more*`},
 		{"documents_list", `{` + blog + `, "limit": 1.5}`, mcp.Options{}, `-32602 *`},
@@ -273,6 +276,16 @@ func TestS43ScopesOfTools(t *testing.T) {
 					t.Errorf("%s whose owner has not %s: %s", tt.tool, without, got)
 				}
 			}
+		}
+	}
+}
+
+// TestPointersOfNothing: who asks where to do what, and names nothing that rights could be asked for, is told.
+func TestPointersOfNothing(t *testing.T) {
+	for _, arguments := range []string{`{}`, `{"namespace": "blog"}`, `{"collection": "articles"}`, `[]`} {
+		d := newDoor(mcp.Options{})
+		if got := refused(t, d.call(t, "file_read", arguments)); !strings.HasPrefix(got, "400 file_read is REST-only") {
+			t.Errorf("%s: %s", arguments, got)
 		}
 	}
 }

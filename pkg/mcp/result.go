@@ -50,7 +50,7 @@ func (s *Server) data(t *tool, res *Response) (json.RawMessage, bool, *rpcError)
 		return encode(map[string]any{"type": res.Type, "base64": res.Body}), false, nil
 	}
 	if t.described {
-		cleaned, err := clean(res.Body, t.schemas)
+		cleaned, err := clean(res.Body, !t.document)
 		if err != nil {
 			return nil, false, errInternal()
 		}
@@ -97,7 +97,7 @@ func problem(res *Response) *rpcError {
 	if err := json.Unmarshal(res.Body, &p); err != nil || p.Detail == "" { // an action answered so by itself
 		p.Detail = "the request was answered with status " + strconv.Itoa(res.Status)
 	}
-	problems, err := clean(p.Errors, true) // texts of scripts and validators, which a model reads as if the service said them
+	problems, err := clean(p.Errors, false) // texts of scripts and validators, which a model reads as if the service said them
 	if err != nil {
 		problems = nil // there are none
 	}

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -102,7 +103,7 @@ func TestListsAreBounded(t *testing.T) {
 		if err := json.Unmarshal([]byte(result(t, d.call(t, tt.tool, tt.arguments))), &got); err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Data.Items) != tt.items || got.Truncated != tt.truncated || tt.truncated && !got.Data.HasMore {
+		if len(got.Data.Items) != tt.items || got.Truncated != tt.truncated || tt.truncated && !got.Data.HasMore || strings.Contains(tt.body, `"items":[0,1,2,3`) && got.Data.Next != "" {
 			t.Errorf("%s %s: %+v, want %d items, truncated %v", tt.tool, tt.arguments, got, tt.items, tt.truncated)
 		}
 	}
@@ -166,18 +167,113 @@ func TestS42DescriptionsAreClean(t *testing.T) {
 	}
 }
 
-// TestSchemasAreWhole: in an OpenAPI document, names are those of fields and collections, and none of them says that something is meta or secret.
-func TestSchemasAreWhole(t *testing.T) {
-	d := newDoor(mcp.Options{}, everything...)
-	properties := map[string]any{"token": map[string]any{"type": "string"}, "password": map[string]any{"description": "x\u202ey"}, "of": many(500)}
-	body, err := json.Marshal(map[string]any{"agent": map[string]any{"properties": properties}, "x": map[string]any{"query": properties, "meta": properties}})
-	if err != nil {
-		t.Fatal(err)
+// TestS42Bounds holds where the bounds on what a config tells agents are, and what is bounded.
+func TestS42Bounds(t *testing.T) {
+	nest := func(level int) string { return strings.Repeat(`{"a":`, level) + `1` + strings.Repeat(`}`, level) }
+	lists := func(level int) string { return strings.Repeat(`[`, level) + `1` + strings.Repeat(`]`, level) }
+	members := func(n int) string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = fmt.Sprintf(`"m%03d":1`, i)
+		}
+		return `{` + strings.Join(out, ",") + `}`
 	}
-	d.response.Body = body
-	text := result(t, d.call(t, "openapi_get", `{"namespace": "blog"}`))
-	if want := `{"data":` + strings.ReplaceAll(string(body), "\u202e", "") + `}`; want != text {
-		t.Error(cmp.Diff(want, text))
+	text := func(n int) string { return strings.Repeat("x", n) }
+	for _, tt := range []struct{ name, tool, body, want string }{
+		{"numbers", "agent_guide_get", `{"agent":{"n":9007199254740993}}`, `{"agent":{"n":9007199254740993}}`},
+		{"levels", "agent_guide_get", `{"agent":` + nest(12) + `}`, `{"agent":` + nest(12) + `}`},
+		{"too many levels", "agent_guide_get", `{"agent":` + nest(13) + `}`, `{"agent":` + strings.Repeat(`{"a":`, 12) + `{}` + strings.Repeat(`}`, 13)},
+		{"too many levels of lists", "agent_guide_get", `{"agent":` + lists(14) + `}`, `{"agent":` + lists(13)[:13] + strings.Repeat(`]`, 13) + `}`},
+		{"members", "agent_guide_get", `{"agent":` + members(201) + `}`, `{"agent":` + members(200) + `}`},
+		{"members of query", "agent_guide_get", `{"query":` + members(201) + `}`, `{"query":` + members(200) + `}`},
+		{"members of a description", "collection_describe", `{"meta":` + members(201) + `}`, `{"meta":` + members(200) + `}`},
+		{"members of what is no meta", "collection_describe", `{"projections":` + members(201) + `}`, `{"projections":` + members(201) + `}`},
+		{"a credential's name", "agent_guide_get", `{"agent":{"token:abc":"x","client_secret":"x","Tokens":1}}`, `{"agent":{"Tokens":1}}`},
+		{"ends of lines", "agent_guide_get", `{"agent":"a\u2028b\u2029c\ufffdd\u0085e\nf\tg"}`, `{"agent":"abcde\nf\tg"}`},
+		{"a text of the greatest length", "agent_guide_get", `{"agent":"` + text(4000) + `"}`, `{"agent":"` + text(4000) + `"}`},
+		{"a text that is cut within a character", "agent_guide_get", `{"agent":"` + text(3999) + `€"}`, `{"agent":"` + text(3999) + `…"}`},
+	} {
+		d := newDoor(mcp.Options{}, everything...)
+		d.response.Body = []byte(tt.body)
+		if got := result(t, d.call(t, tt.tool, `{"namespace": "blog", "collection": "articles"}`)); got != `{"data":`+tt.want+`}` {
+			t.Errorf("%s:\n%.500s\nwant\n%.500s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestDocumentsKeepTheirFields: of an OpenAPI document only the texts are cleaned. It has no meta: what has a name like that is a field.
+func TestDocumentsKeepTheirFields(t *testing.T) {
+	const schema = `{"components":{"schemas":{"a":{"properties":{"meta":{"properties":{"secret":{"type":"string"},"token":{"title":"%s"}}},"query":{"properties":{"password":{}}}}}}}}`
+	d := newDoor(mcp.Options{}, everything...)
+	d.response.Body = fmt.Appendf(nil, schema, "a\u200b")
+	if got, want := result(t, d.call(t, "openapi_get", `{"namespace": "blog"}`)), `{"data":`+fmt.Sprintf(schema, "a")+`}`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestAuditOfSeveralProjects: the logs of those projects that the caller may look into are one, by time, and as long as it may be. What goes wrong
+// otherwise is told.
+func TestAuditOfSeveralProjects(t *testing.T) {
+	page := func(more bool, at ...string) mcp.Response {
+		items := make([]string, len(at))
+		for i := range at {
+			items[i] = `{"at":"` + at[i] + `"}`
+		}
+		return mcp.Response{Status: 200, Type: "application/json", Body: fmt.Appendf(nil, `{"items":[%s],"hasMore":%v}`, strings.Join(items, ","), more)}
+	}
+	refusal := func(status int) mcp.Response {
+		return mcp.Response{Status: status, Type: "application/problem+json", Body: []byte(`{"detail":"no"}`)}
+	}
+	const one = `{"filter": {"namespace": "blog"}}`
+	for _, tt := range []struct {
+		name, arguments string
+		blog, shop      mcp.Response
+		want            string
+	}{
+		{"by time", `{}`, page(false, "3", "1"), page(false, "2"), `{"data":{"items":[{"at":"3"},{"at":"2"},{"at":"1"}],"limit":3,"offset":0,"hasMore":false}}`},
+		{"too many", `{}`, page(false, "4", "1"), page(false, "3", "2"), `{"data":{"items":[{"at":"4"},{"at":"3"},{"at":"2"}],"limit":3,"offset":0,"hasMore":true},"truncated":true}`},
+		{"as many as asked for", `{"limit": "2"}`, page(true, "4", "1"), page(false, "3"), `{"data":{"items":[{"at":"4"},{"at":"3"}],"limit":2,"offset":0,"hasMore":true}}`},
+		{"more of one", `{}`, page(true, "3"), page(false), `{"data":{"items":[{"at":"3"}],"limit":3,"offset":0,"hasMore":true},"truncated":true}`},
+		{"one that is not theirs", `{}`, refusal(403), page(false, "2"), `{"data":{"items":[{"at":"2"}],"limit":3,"offset":0,"hasMore":false}}`},
+		{"one that has gone", `{}`, page(false, "2"), refusal(404), `{"data":{"items":[{"at":"2"}],"limit":3,"offset":0,"hasMore":false}}`},
+		{"one that fails", `{}`, page(false, "2"), refusal(503), `503 no`},
+		{"the one that was named", one, refusal(403), page(false, "2"), `403 no`},
+		{"one that is named and not there", one, refusal(404), page(false, "2"), `404 no`},
+	} {
+		d := newDoor(mcp.Options{}, everything...)
+		d.responses = map[string]mcp.Response{"/api/v1/_/blog/_/audit": tt.blog, "/api/v1/_/shop/_/audit": tt.shop}
+		got := d.call(t, "audit_query", tt.arguments)
+		if strings.HasPrefix(tt.want, "{") {
+			got = result(t, got)
+		} else {
+			got = refused(t, got)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCallsAreTold: who counts calls is told of each, by a name that is a tool's, and how it ended.
+func TestCallsAreTold(t *testing.T) {
+	type key struct{}
+	var told []string
+	d := newDoor(mcp.Options{Begin: func(ctx context.Context, tool string) (context.Context, func(code int)) {
+		return context.WithValue(ctx, key{}, tool), func(code int) { told = append(told, fmt.Sprint(tool, " ", code)) }
+	}}, "project.read")
+	d.response.Status = 404
+	d.call(t, "project_get", `{"id": "1"}`)
+	d.response.Status = 200
+	d.call(t, "project_get", `{"id": "1"}`)
+	d.call(t, "user_get", `{"id": "1"}`)
+	d.call(t, "project_get", `[]`)
+	d.call(t, "svc_pat_1_2", `{}`)
+	d.send(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	if diff := cmp.Diff([]string{"project_get 404", "project_get 0", "user_get -32003", "project_get -32602", " -32601"}, told); diff != "" {
+		t.Error(diff)
+	}
+	if got := d.asking.Value(key{}); got != "user_get" {
+		t.Errorf("what is asked has the context of %v", got)
 	}
 }
 
@@ -207,6 +303,10 @@ func TestProblems(t *testing.T) {
 		t.Error(diff)
 	}
 	d.response = mcp.Response{Status: 418, Type: "text/plain", Body: []byte("teapot")} // of a script
+	if got := refused(t, d.call(t, "action_call", `{"namespace": "blog", "action": "a"}`)); got != "418 the request was answered with status 418" {
+		t.Error(got)
+	}
+	d.response = mcp.Response{Status: 418, Type: "application/json", Body: []byte(`{"tea": "none"}`)}
 	if got := refused(t, d.call(t, "action_call", `{"namespace": "blog", "action": "a"}`)); got != "418 the request was answered with status 418" {
 		t.Error(got)
 	}

@@ -28,7 +28,7 @@ type tool struct {
 	destructive bool // what it changes may be lost
 	list        bool // its answer is a list, of which there may be more than MaxResultItems
 	described   bool // its answer has texts of a config, that are for agents to read
-	schemas     bool // of one that is described: names in it are those of fields
+	document    bool // the same, and none of it is meta: what is called so there is a field of records
 	admin       bool // it is hidden unless AllowAdminActions
 	restOnly    bool // it does nothing, and request tells where to do it
 	anyAnswer   bool // what answers is a project's own: that it is called JSON doesn't make it that
