@@ -1,42 +1,22 @@
 package httpapi_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/svcctl/svc/pkg/access"
 )
 
 // BenchmarkCredentials is what a request for a record costs inside the service, without a credential and with each kind.
 func BenchmarkCredentials(b *testing.B) {
 	d := newDoor(b, nil)
-	admin := &access.Principal{Kind: access.KindAdmin}
-	ctx := b.Context()
-	u, err := d.system.Users.Create(ctx, admin, bson.D{
-		{Key: "username", Value: "ann"}, {Key: "password", Value: "password-of-ann"}, {Key: "scopes", Value: bson.A{"namespace.door"}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, pat, err := d.system.Tokens.Create(ctx, &access.Principal{Kind: access.KindUser, ID: u.ID.Hex(), Scopes: []string{"namespace.door"}},
-		bson.D{{Key: "name", Value: "bench"}, {Key: "scopes", Value: bson.A{"namespace.door"}}}, []string{"namespace.door"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	ctx, pat := b.Context(), d.agent(b)
 	session, err := d.auth.Login(ctx, "ann", "password-of-ann", "127.0.0.1")
 	if err != nil {
 		b.Fatal(err)
 	}
-	post := httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/_/door/items", strings.NewReader(`{"title":"x"}`))
-	post.Header.Set("Content-Type", "application/json")
-	post.Header.Set("Token", "writer")
-	w := httptest.NewRecorder()
-	d.server.ServeHTTP(w, post)
-	path := w.Header().Get("Location")
+	path := d.made(b)
 	for _, bb := range []struct{ name, header, value string }{
 		{"none", "X-None", ""},
 		{"session", "X-Auth-Token", session.Token},
@@ -59,6 +39,47 @@ func BenchmarkCredentials(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkMCP is what a read of a record costs inside the service by REST and by a tool, for the same agent.
+func BenchmarkMCP(b *testing.B) {
+	d := newDoor(b, nil)
+	ctx, pat := b.Context(), d.agent(b)
+	path := d.made(b)
+	get := httptest.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody)
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"document_get","arguments":{"namespace":"door","collection":"items","id":"` + path[strings.LastIndexByte(path, '/')+1:] + `"}}}`
+	post := httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/mcp", http.NoBody)
+	post.Header.Set("Content-Type", "application/json")
+	for _, bb := range []struct {
+		name string
+		r    *http.Request
+		body string
+	}{{"rest", get, ""}, {"document_get", post, call}, {"ping", post, `{"jsonrpc":"2.0","id":1,"method":"ping"}`}} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			bb.r.Header.Set("Accept", "application/json")
+			bb.r.Header.Set("X-Auth-Token", pat)
+			for b.Loop() {
+				bb.r.Body, bb.r.ContentLength = io.NopCloser(strings.NewReader(bb.body)), int64(len(bb.body))
+				w := &discard{header: http.Header{}}
+				d.server.ServeHTTP(w, bb.r)
+				if w.status != http.StatusOK {
+					b.Fatal(w.status)
+				}
+			}
+		})
+	}
+}
+
+// made makes a record, and gives its path.
+func (d *door) made(b *testing.B) string {
+	b.Helper()
+	post := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/api/v1/_/door/items", strings.NewReader(`{"title":"x"}`))
+	post.Header.Set("Content-Type", "application/json")
+	post.Header.Set("Token", "writer")
+	w := httptest.NewRecorder()
+	d.server.ServeHTTP(w, post)
+	return w.Header().Get("Location")
 }
 
 // discard is an answer that nobody reads.

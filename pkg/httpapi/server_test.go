@@ -96,6 +96,11 @@ func (control) Indexes(context.Context, *project.Project, string) ([]api.IndexDe
 
 func newDoor(t testing.TB, reloadErr error) *door {
 	t.Helper()
+	return newDoorWith(t, reloadErr, func(*httpapi.Config) {})
+}
+
+func newDoorWith(t testing.TB, reloadErr error, change func(c *httpapi.Config)) *door {
+	t.Helper()
 	st := teststore.Memory(t)
 	log := slog.New(slog.DiscardHandler)
 	logs := audit.New(audit.Options{Store: st, Now: time.Now, SystemDatabase: system.DatabaseName})
@@ -115,13 +120,15 @@ func newDoor(t testing.TB, reloadErr error) *door {
 	registry := project.NewRegistry()
 	registry.Set(loadProject(t, doorConfig))
 	registerer := prometheus.NewRegistry()
-	server, err := httpapi.New(httpapi.Config{
+	cfg := httpapi.Config{
 		Records: records.New(st, time.Now, logs, nil, nil), System: models, Audit: logs, Registry: registry, Auth: authn,
 		Keys:    idempotency.New(idempotency.Options{Store: st, Now: time.Now, Alone: true}),
 		Control: control{reloadErr: reloadErr}, Status: status.NewBoard(time.Now),
 		Ready: func(context.Context, bool) []api.HealthCheck { return nil }, Shutdown: func() {}, Logger: log, Registerer: registerer, Gatherer: registerer,
-		MaxBodySize: 1 << 20,
-	})
+		MaxBodySize: 1 << 20, MCP: httpapi.MCP{Enabled: true},
+	}
+	change(&cfg)
+	server, err := httpapi.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -561,4 +568,48 @@ func TestRefusalsOfLargeBodies(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAgentsAreOneRequest: what a tool asks is part of the request of the agent, and not counted beside it as one that is being answered.
+func TestAgentsAreOneRequest(t *testing.T) {
+	var active []float64
+	registerer := prometheus.NewRegistry()
+	d := newDoorWith(t, nil, func(c *httpapi.Config) {
+		c.Registerer, c.Gatherer = registerer, registerer
+		c.Moment = func(ctx context.Context) context.Context {
+			families, err := registerer.Gather()
+			if err != nil {
+				t.Error(err)
+			}
+			for _, f := range families {
+				if f.GetName() == "svc_requests_active" {
+					active = append(active, f.GetMetric()[0].GetGauge().GetValue())
+				}
+			}
+			return ctx
+		}
+	})
+	pat := d.agent(t)
+	_, got := d.do(t, "POST", "/api/v1/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"documents_list","arguments":{"namespace":"door","collection":"items"}}}`, "X-Auth-Token", pat)
+	if !slices.Equal(active, []float64{1}) { // the endpoint itself takes long, and has no moment
+		t.Errorf("%v are being answered: %s", active, got)
+	}
+}
+
+// agent makes a user who has a personal access token for all of the project.
+func (d *door) agent(t testing.TB) (pat string) {
+	t.Helper()
+	scopes := []string{"namespace.door"}
+	u, err := d.system.Users.Create(t.Context(), &access.Principal{Kind: access.KindAdmin}, bson.D{
+		{Key: "username", Value: "ann"}, {Key: "password", Value: "password-of-ann"}, {Key: "scopes", Value: bson.A{scopes[0]}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pat, err = d.system.Tokens.Create(t.Context(), &access.Principal{Kind: access.KindUser, ID: u.ID.Hex(), Scopes: scopes},
+		bson.D{{Key: "name", Value: "agent"}, {Key: "scopes", Value: bson.A{scopes[0]}}}, scopes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pat
 }
