@@ -41,7 +41,7 @@ var layers = []layer{
 		"script":                     "script/guard document errs",
 		"script/guard":               "",
 		"script/traced":              "script tracing",
-		"script/fetch":               "errs",
+		"script/fetch":               "tracing errs",
 		"script/files":               "errs",
 		"script/cache":               "document errs",
 		"script/embeddings":          "embedding errs",

@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,6 +174,46 @@ func TestTracesOfAgents(t *testing.T) {
 		t.Error(tree)
 	}
 	noSecrets(t, c, made.field("token"), session1)
+}
+
+// What a script asks of another service carries the trace on, below the script; where nothing is traced, it tells nothing.
+func TestTracesGoOn(t *testing.T) {
+	t.Parallel()
+	asked := make(chan http.Header, 2)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header }))
+	t.Cleanup(other.Close)
+	config := strings.Replace(tracedConfig, "namespace: traced", "namespace: traced\nhook: {http: {allow: [\""+strings.TrimPrefix(other.URL, "http://")+"\"]}}", 1)
+	const call = "module.exports = async (ctx) => { await http.fetch('%s') }\n"
+	const id = "8af7651916cd43dd8448eb211c80319c"
+	s, c := runTraced(t, nil)
+	off := run(t, nil)
+	for _, dir := range []string{"hooks", "jobs"} {
+		if err := os.CopyFS(filepath.Join(off.dir, "traced", dir), os.DirFS(filepath.Join(s.dir, "traced", dir))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range []*service{s, off} {
+		s.file("traced", "hooks/count.js", fmt.Sprintf(call, other.URL))
+	}
+	off.register("traced", config)
+	s.configure("traced", config)
+	s.do("POST", "/api/v1/_/traced/_/admin/reload?wait=true", admin).want(t, http.StatusOK)
+
+	s.do("POST", "/api/v1/_/traced/notes", token(collectionToken), withTrace(id), text(`{"title": "x"}`)).want(t, http.StatusCreated)
+	got := <-asked
+	one(t, c, id)
+	for _, span := range c.Spans() {
+		if want := "00-" + id + "-" + span.ID + "-01"; span.Trace == id && span.Name == "post.bind hooks/count.js" && got.Get("Traceparent") != want {
+			t.Errorf("it got %v, and not %s", got, want)
+		}
+	}
+	if got.Get("Traceparent") == "" || got.Get("Tracestate") != "" || got.Get("Baggage") != "" {
+		t.Errorf("it got %v", got)
+	}
+	off.do("POST", "/api/v1/_/traced/notes", token(collectionToken), withTrace(id), text(`{"title": "x"}`)).want(t, http.StatusCreated)
+	if got := <-asked; got.Get("Traceparent") != "" {
+		t.Errorf("without traces it got %v", got)
+	}
 }
 
 // A run has a span with its kind and name, and the script of a job one below it.

@@ -97,6 +97,11 @@ func below(ctx context.Context, header http.Header) context.Context {
 	return ctx
 }
 
+// Follow says in the header of a request that goes to another service which span it is part of; without one, it says nothing.
+func Follow(ctx context.Context, header http.Header) {
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
+}
+
 // Background begins the span of something that nobody waits for, such as a reconcile: below the one that ctx has, or as the first of a trace.
 func (t *Tracer) Background(ctx context.Context, name string, about ...Attribute) (context.Context, Span) {
 	if t == nil {

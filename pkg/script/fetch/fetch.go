@@ -24,6 +24,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/tracing"
 )
 
 // The limits of one call.
@@ -170,6 +171,7 @@ func (c *Client) request(ctx context.Context, options bson.D) (*http.Request, er
 		return nil, errs.New(errs.Invalid, "fetch_invalid", "http.fetch: the request is not valid").With(err)
 	}
 	request.Header.Set("User-Agent", "svc")
+	tracing.Follow(ctx, request.Header)
 	headers, _ := get(options, "headers").(bson.D)
 	return request, setHeaders(request, headers)
 }
