@@ -114,3 +114,12 @@ func parseForwarded(element string) (netip.Addr, error) {
 	}
 	return addr, nil
 }
+
+func (s *Server) trusts(addr netip.Addr) bool {
+	for _, p := range s.cfg.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

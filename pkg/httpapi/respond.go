@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
 )
@@ -74,3 +76,15 @@ func (r *request) json(w http.ResponseWriter, status int, v any) error {
 	body = r.withoutOthers(body)
 	return r.respond(w, status, func(dst []byte) []byte { return append(dst, body...) })
 }
+
+// keepPrivate tells caches that an answer depends on who asks, and not to share one that a credential opened.
+func keepPrivate(h http.Header, p *access.Principal) {
+	if !slices.Contains(h.Values("Vary"), credentialHeaders) {
+		h.Add("Vary", credentialHeaders)
+	}
+	if p.Kind != access.KindAnonymous {
+		h.Set("Cache-Control", "private, no-cache")
+	}
+}
+
+const credentialHeaders = api.HeaderToken + ", " + api.HeaderAuthToken + ", " + api.HeaderAdminToken + ", " + api.HeaderAuthorization + ", Cookie"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,123 +13,14 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/klauspost/compress/gzhttp"
-	"github.com/prometheus/client_golang/prometheus"
-	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/svcctl/svc/pkg/access"
-	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/assets"
-	"github.com/svcctl/svc/pkg/audit"
-	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/catalog"
-	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/idempotency"
-	"github.com/svcctl/svc/pkg/jobs"
 	"github.com/svcctl/svc/pkg/mcp"
 	"github.com/svcctl/svc/pkg/project"
-	"github.com/svcctl/svc/pkg/records"
-	searches "github.com/svcctl/svc/pkg/search/runs"
-	"github.com/svcctl/svc/pkg/snapshot"
-	"github.com/svcctl/svc/pkg/snapshot/runs"
-	"github.com/svcctl/svc/pkg/status"
-	"github.com/svcctl/svc/pkg/system"
 	"github.com/svcctl/svc/pkg/tracing"
 )
-
-// Control is what this door asks of the control plane. controllers.Control implements it.
-type Control interface {
-	Registrations
-	Reloads
-	Convergence
-}
-
-// Registrations is which projects there are.
-type Registrations interface {
-	// Register loads a config file, records the registration and waits until its project is served.
-	Register(ctx context.Context, body bson.D) (system.Project, error)
-	// Update changes a registration and waits until that shows.
-	Update(ctx context.Context, id string, body bson.D) (system.Project, error)
-	// Unregister ends a registration. The data stays.
-	Unregister(ctx context.Context, id string) error
-	// Founder makes projects of an org ("": of none), which snapshots are restored into.
-	Founder(org string) snapshot.Founder
-}
-
-// Reloads is which config a project is served from.
-type Reloads interface {
-	// Reload loads a project's files again. With wait it returns when the new generation is served, or the error
-	// that its config has.
-	Reload(ctx context.Context, id string, wait bool) error
-	// ReloadPlanned is a Reload that is waited for, and refused if it would change something else than the plan with that
-	// hash, or has a greater risk than is allowed; either may be empty.
-	ReloadPlanned(ctx context.Context, id, hash string, allow api.Risk) error
-	// Plan tells what a reload would change, with the files on disk or those of a bundle. Without counting, no
-	// records are looked at.
-	Plan(ctx context.Context, id string, bundle *project.Bundle, counting bool) (*api.Plan, error)
-	// RollBack serves an earlier generation of a project again, and returns when it is served, with the number that it has now.
-	RollBack(ctx context.Context, id string, generation int64) (int64, error)
-}
-
-// Convergence is how far what there is follows what is served.
-type Convergence interface {
-	// Drift tells where what a project declares and what there is differ, and changes nothing.
-	Drift(ctx context.Context, p *project.Project) (*api.Drift, error)
-	// ScheduleJobs has a project's jobs looked at now.
-	ScheduleJobs(id string) error
-	// Indexes tells of each index of a collection, declared or found, how it stands.
-	Indexes(ctx context.Context, p *project.Project, collection string) ([]api.IndexDescription, error)
-	// SyncIndexes makes a project's indexes as they are declared, also where its mode is to observe, and tells of those that
-	// are not. Nothing is changed if that drops indexes whose loss is above the
-	// risk that is allowed; "": if it drops any.
-	SyncIndexes(ctx context.Context, p *project.Project, allow api.Risk) (*api.Drift, error)
-	// Stats tells how large a collection and its indexes are.
-	Stats(ctx context.Context, p *project.Project, collection string) (api.CollectionStats, error)
-}
-
-// Config is what the door serves. All members are required unless they say otherwise.
-type Config struct {
-	Records    *records.Service
-	Actions    *actions.Service
-	Registry   *project.Registry
-	Auth       *auth.Auth
-	System     *system.System
-	Audit      *audit.Logs
-	Control    Control
-	Jobs       *jobs.Jobs
-	Searches   *searches.Service
-	Snapshots  *runs.Service
-	Keys       *idempotency.Keys
-	Assets     *assets.Assets
-	Embedding  *embedding.Groups // nil: there are none
-	Status     *status.Board
-	Ready      func(ctx context.Context, names bool) []api.HealthCheck // how the parts of the service are, with the names of projects or without
-	Shutdown   func()                                                  // has the service stop, and doesn't wait for it
-	Logger     *slog.Logger
-	Now        func() time.Time // nil: time.Now
-	Registerer prometheus.Registerer
-	Gatherer   prometheus.Gatherer
-	Tracer     *tracing.Tracer // nil: nothing is traced
-	Version    string
-
-	// Authenticate says who sent credentials, in the place of Auth, for the tests of a project; nil: Auth does.
-	Authenticate func(ctx context.Context, c auth.Credentials) (*access.Principal, error)
-
-	// Moment, if set, gives the context of a request whose reads and writes are to be of one state of the records. Routes that take long have none, but for
-	// calls of actions.
-	Moment func(ctx context.Context) context.Context
-
-	MaxBodySize    int64             // bytes of a request body, the ceiling for every project
-	MaxImport      int64             // bytes of an archive of a snapshot, unpacked; 0: snapshot's own limit
-	BodyMemory     int64             // bytes of bodies that are kept in memory at once, of all requests; 0: any
-	AdminHosts     []string          // host names of the admin front
-	Fronts         map[string]string // host name of a site's front -> namespace
-	TrustedProxies []netip.Prefix    // whose Forwarded, or else X-Forwarded-For, is believed
-	MetricsPublic  bool              // whether /metrics needs no credential beyond loopback
-
-	MCP MCP // the endpoint for agents
-}
 
 // Server is the door. It is an http.Handler and safe for concurrent use.
 type Server struct {
@@ -297,90 +187,6 @@ func (s *Server) dispatch(w http.ResponseWriter, r *request) (err error) {
 // systemTimeout bounds requests that are not for records, below the time in which an answer must be out.
 const systemTimeout = 30 * time.Second
 
-// keepPrivate tells caches that an answer depends on who asks, and not to share one that a credential opened.
-func keepPrivate(h http.Header, p *access.Principal) {
-	if !slices.Contains(h.Values("Vary"), credentialHeaders) {
-		h.Add("Vary", credentialHeaders)
-	}
-	if p.Kind != access.KindAnonymous {
-		h.Set("Cache-Control", "private, no-cache")
-	}
-}
-
-const credentialHeaders = api.HeaderToken + ", " + api.HeaderAuthToken + ", " + api.HeaderAdminToken + ", " + api.HeaderAuthorization + ", Cookie"
-
-// allowed holds the caller against the right of the route.
-func (r *request) allowed() error {
-	p, need := r.principal, r.route.right
-	switch need.kind {
-	case rightPublic:
-		return nil
-	case rightCredential:
-		if p.Kind != access.KindAnonymous && p.Kind != access.KindToken { // whether a Token is good, only a project knows
-			return nil
-		}
-	case rightLogin:
-		if p.Kind == access.KindUser {
-			return nil
-		}
-	case rightSystem:
-		if p.Has(need.name) {
-			return nil
-		}
-	case rightSnapshots:
-		return r.maySnapshots()
-	case rightProject, rightServed:
-		return r.server.cfg.Records.MayOperate(r.project, p, need.name)
-	case rightRecords:
-		c, ok := r.project.Collections[r.param("collection")]
-		if !ok {
-			return errs.ErrCollectionNotFound
-		}
-		r.inCollection(c)
-		return r.server.cfg.Records.May(r.Context(), r.call(), need.method)
-	case rightFile, rightAsset, rightDescribed:
-		if need.kind == rightFile {
-			c := r.project.Addressed(r.param("collection"))
-			if c == nil {
-				return errs.ErrCollectionNotFound
-			}
-			r.inCollection(c)
-		}
-		if p.Kind != access.KindToken || r.project.KnowsToken(p.TokenHash, r.server.cfg.Now()) {
-			return nil
-		}
-	case rightActions, rightAction, rightActionRuns:
-		return r.mayAct(need)
-	case rightMCP:
-		if p.Kind == access.KindPAT {
-			return nil
-		}
-	case rightNobody:
-	}
-	if need.name != "" {
-		return p.Require(need.name)
-	}
-	return errs.ErrDenied
-}
-
-// lacking names in a denial the right that the route asks for, to users and their personal access tokens. That is what
-// docs/api.md says of the route, of a collection that is there for them: it tells nothing that they can't see. The rights of
-// others, who may be anybody, are not named beyond what the interface has as text.
-func (r *request) lacking(err error) error {
-	p, need := r.principal, r.route.right
-	if (p.Kind != access.KindUser && p.Kind != access.KindPAT) || errs.KindOf(err) != errs.Denied {
-		return err
-	}
-	right := need.name
-	switch {
-	case errs.From(err).Right != "": // of another collection, which the request asks too
-		return err
-	case need.kind == rightRecords:
-		right = access.LackingOn(p, r.project.Namespace, r.collection.Name, need.method)
-	}
-	return errs.From(err).Lacking(right)
-}
-
 // fail answers with an error, unless the answer has begun.
 func (s *Server) fail(w *recorder, r *request, err error) {
 	e := public(r.Context(), err)
@@ -437,73 +243,3 @@ func (s *Server) finish(w *recorder, r *request, took time.Duration) {
 			"status", w.status, "duration", took, "bytes", w.bytes)
 	}
 }
-
-func (s *Server) noRoute(_ http.ResponseWriter, r *request) error {
-	if err := s.servedNamespace(r); err != nil {
-		return err
-	}
-	return errs.New(errs.NotFound, "no_such_route", "not found")
-}
-
-// servedNamespace refuses a path below a project that is not served, whatever comes after.
-func (s *Server) servedNamespace(r *request) error {
-	rest, ok := strings.CutPrefix(r.URL.Path, api.Prefix+"/_/")
-	if !ok {
-		return nil
-	}
-	namespace, _, _ := strings.Cut(rest, "/")
-	p, err := s.cfg.Registry.Get(namespace)
-	if err == nil && r.principal.Foreign(p.OrgID) {
-		return errs.ErrProjectNotFound
-	}
-	return err
-}
-
-func (s *Server) noMethod(w http.ResponseWriter, r *request) error {
-	if err := s.servedNamespace(r); err != nil {
-		return err
-	}
-	for _, method := range s.methodsOf(r) {
-		w.Header().Add("Allow", method)
-	}
-	return errs.New(errs.Method, "method_not_allowed", "this path does not take that method")
-}
-
-func (s *Server) trusts(addr netip.Addr) bool {
-	for _, p := range s.cfg.TrustedProxies {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
-}
-
-// recorder notes the status and size of an answer.
-type recorder struct {
-	http.ResponseWriter
-	begin  func() // called once, before the answer begins
-	status int
-	bytes  int64
-}
-
-func (w *recorder) began(status int) {
-	if w.status == 0 {
-		w.status = status
-		w.begin()
-	}
-}
-
-func (w *recorder) WriteHeader(status int) {
-	w.began(status)
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *recorder) Write(p []byte) (int, error) {
-	w.began(http.StatusOK)
-	n, err := w.ResponseWriter.Write(p)
-	w.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
