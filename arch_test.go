@@ -107,7 +107,7 @@ var layers = []layer{
 		"records": "hooks project search search/engine script schema audit query access media imagefilter fieldtype mql mql/pipeline store store/fieldnames document errs",
 	}},
 	{"L5", rooms{
-		"catalog":      "actions hooks openapi records project access errs",
+		"catalog":      "actions hooks openapi records project fieldtype schema access api errs",
 		"httpapi":      "actions assets catalog embedding hooks mcp records query search/runs snapshot snapshot/runs auth system audit idempotency jobs operation project schema fieldtype access jsonyaml openapi status tracing api document errs",
 		"client":       "api",
 		"controller":   "tracing errs",

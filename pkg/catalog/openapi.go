@@ -6,37 +6,17 @@ import (
 	"slices"
 
 	"github.com/svcctl/svc/pkg/access"
-	"github.com/svcctl/svc/pkg/actions"
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/hooks"
 	"github.com/svcctl/svc/pkg/openapi"
 	"github.com/svcctl/svc/pkg/project"
-	"github.com/svcctl/svc/pkg/records"
 )
-
-// Catalog tells what there is. It is safe for concurrent use.
-type Catalog struct {
-	records *records.Service
-	actions *actions.Service
-}
-
-// New makes a Catalog.
-func New(r *records.Service, a *actions.Service) *Catalog { return &Catalog{records: r, actions: a} }
-
-// Asker is who asks of which project. Project is one generation of it.
-type Asker struct {
-	Project   *project.Project
-	Principal *access.Principal
-	Request   *hooks.Request // what scripts see of the request
-	Lang      string         // of the texts for people; "": their default
-}
 
 // OpenAPI gives what the asker may know of the project and do in it. Its error is that of a script or of the store: who may do nothing
 // gets a view of nothing.
 func (c *Catalog) OpenAPI(ctx context.Context, who Asker) (*openapi.View, error) {
 	v := &openapi.View{Project: who.Project, Lang: who.Lang}
 	for _, name := range slices.Sorted(maps.Keys(who.Project.Collections)) {
-		of, err := c.collection(ctx, who, who.Project.Collections[name])
+		of, err := c.operations(ctx, who, who.Project.Collections[name])
 		if err != nil {
 			return nil, err
 		}
@@ -50,8 +30,7 @@ func (c *Catalog) OpenAPI(ctx context.Context, who Asker) (*openapi.View, error)
 	for _, a := range c.actions.Callable(who.Project, who.Principal) {
 		of := openapi.Action{Action: a}
 		for _, m := range []access.Method{access.Get, access.Post} {
-			call := &actions.Call{Project: who.Project, Action: a, Principal: who.Principal, Method: m, Request: who.Request}
-			if a.Methods[m] != nil && c.actions.May(call, m) == nil {
+			if a.Methods[m] != nil && c.actions.May(who.toAction(a, m), m) == nil {
 				of.Methods = append(of.Methods, m)
 			}
 		}
@@ -60,11 +39,9 @@ func (c *Catalog) OpenAPI(ctx context.Context, who Asker) (*openapi.View, error)
 	return v, nil
 }
 
-func (c *Catalog) collection(ctx context.Context, who Asker, of *project.Collection) (openapi.Collection, error) {
-	call := &records.Call{Project: who.Project, Collection: of, Principal: who.Principal}
-	if of.Scripted() {
-		call.Request = who.Request
-	}
+// operations gives what the asker may know of a collection and do in it.
+func (c *Catalog) operations(ctx context.Context, who Asker, of *project.Collection) (openapi.Collection, error) {
+	call := who.toRecords(of)
 	out := openapi.Collection{Collection: of}
 	var err error
 	if out.Grants, err = c.records.Grants(ctx, call); err != nil {

@@ -11,10 +11,8 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/audit"
 	"github.com/svcctl/svc/pkg/errs"
-	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/operation"
 	"github.com/svcctl/svc/pkg/project"
-	"github.com/svcctl/svc/pkg/schema"
 )
 
 // mayAct holds the caller against a right on actions.
@@ -102,99 +100,12 @@ func (r *request) answer(w http.ResponseWriter, a *actions.Answer) error {
 }
 
 func (s *Server) listActions(w http.ResponseWriter, r *request) error {
-	out := api.List[api.ActionDescription]{Items: []api.ActionDescription{}}
-	for _, a := range s.cfg.Actions.Callable(r.project, r.principal) {
-		r.action = a
-		out.Items = append(out.Items, s.actionOut(r))
-	}
-	r.action = nil
-	out.Limit = len(out.Items)
-	return r.json(w, http.StatusOK, out)
+	items := s.catalog.Actions(r.asker())
+	return r.json(w, http.StatusOK, api.List[api.ActionDescription]{Items: items, Limit: len(items)})
 }
 
 func (s *Server) describeAction(w http.ResponseWriter, r *request) error {
-	return r.json(w, http.StatusOK, s.actionOut(r))
-}
-
-// actionOut describes the request's action.
-func (s *Server) actionOut(r *request) api.ActionDescription {
-	a := r.action
-	out := api.ActionDescription{Name: a.Name, Methods: map[string]api.ActionMethodDescription{}, YourPermissions: map[string]bool{}}
-	spec := &schema.ActionMethods{}
-	if meta := a.Config.Meta; meta != nil {
-		out.Meta = r.labels(object(meta.Raw))
-		delete(out.Meta, "methods")
-		if meta.Methods != nil {
-			spec = meta.Methods
-		}
-	}
-	for m, config := range map[access.Method]*schema.ActionMethod{access.Get: spec.Get, access.Post: spec.Post} {
-		method := a.Methods[m]
-		if method == nil {
-			continue
-		}
-		if config == nil {
-			config = &schema.ActionMethod{}
-		}
-		d := api.ActionMethodDescription{
-			Query: r.describeInput(method.Query, config.Query), Execution: method.Kind, Cancellable: method.Cancellable,
-			AnyData: m == access.Post && method.Data == nil,
-		}
-		if method.Data != nil {
-			d.Data = r.describeInput(method.Data, config.Data)
-		}
-		if o := config.Output; o != nil {
-			d.Output = map[string]any{}
-			switch {
-			case o.Title.Langs != nil && r.lang != "":
-				d.Output["title"] = o.Title.In(r.lang)
-			case o.Title.Langs != nil:
-				d.Output["title"] = o.Title.Langs
-			case o.Title.Text != "":
-				d.Output["title"] = o.Title.Text
-			}
-			if o.Mapping != nil {
-				d.Output["mapping"] = mappingOut(o.Mapping)
-			}
-		}
-		out.Methods[m.String()] = d
-		out.YourPermissions[m.String()] = s.cfg.Actions.May(r.actionCall(m), m) == nil
-	}
-	return out
-}
-
-func mappingOut(m *schema.ActionMapping) map[string]any {
-	out := map[string]any{}
-	for name, v := range map[string]any{"summary": m.Summary, "details": m.Details, "progress": m.Progress} {
-		if v != nil {
-			out[name] = plain(v)
-		}
-	}
-	return out
-}
-
-// describeInput gives the wire form of fields of query or data, but for hidden ones.
-func (r *request) describeInput(tree *fieldtype.Tree, config []*schema.Field) []api.FieldDescription {
-	out := []api.FieldDescription{}
-	for _, f := range tree.Fields() {
-		for _, c := range config {
-			if c.Name != f.Name || f.Hidden {
-				continue
-			}
-			d := api.FieldDescription{Name: f.Name, Type: f.Type.Name(), Readonly: f.Readonly, Required: f.Has("required")}
-			if c.Validator != nil {
-				d.Validator = plain(c.Validator.Value)
-			}
-			if c.Meta != nil {
-				d.Meta = r.labels(object(c.Meta.Raw))
-			}
-			if f.Sub != nil {
-				d.SubFields = r.describeInput(f.Sub, c.SubFields)
-			}
-			out = append(out, d)
-		}
-	}
-	return out
+	return r.json(w, http.StatusOK, s.catalog.Action(r.asker(), r.action))
 }
 
 func (s *Server) listActionRuns(w http.ResponseWriter, r *request) error {

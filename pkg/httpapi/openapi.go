@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/catalog"
 	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/jsonyaml"
 	"github.com/svcctl/svc/pkg/openapi"
@@ -25,7 +24,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *request) error {
 	case format != api.FormatJSON && format != api.FormatYAML:
 		return errs.New(errs.Invalid, "bad_parameter", "%s must be %s or %s", api.ParamFormat, api.FormatJSON, api.FormatYAML)
 	}
-	view, err := s.catalog.OpenAPI(r.Context(), catalog.Asker{Project: r.project, Principal: r.principal, Request: r.forScripts(), Lang: r.lang})
+	view, err := s.catalog.OpenAPI(r.Context(), r.asker())
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.MCP.MaxResultItems = defaultResultItems
 	}
 	router := chi.NewRouter()
-	s := &Server{cfg: cfg, catalog: catalog.New(cfg.Records, cfg.Actions), log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, bodies: bodies{most: cfg.BodyMemory}, ending: make(chan struct{})}
+	s := &Server{cfg: cfg, catalog: catalog.New(cfg.Records, cfg.Actions, cfg.Control.Indexes), log: cfg.Logger, metrics: m, router: router, restGrace: restGrace, bodies: bodies{most: cfg.BodyMemory}, ending: make(chan struct{})}
 	s.mcp = mcp.New(mcp.Options{
 		AllowAdminActions: cfg.MCP.AllowAdminActions, MaxResultItems: cfg.MCP.MaxResultItems, Namespaces: s.namespaces, Begin: s.beginTool,
 	})

@@ -75,6 +75,11 @@ func (s *Service) Grants(ctx context.Context, c *Call) (map[access.Method]access
 	return out, nil
 }
 
+// ShowsKey says whether the caller may know of all fields of an index's key.
+func (d *Description) ShowsKey(key []string) bool {
+	return !slices.ContainsFunc(key, func(path string) bool { return !d.Shows(strings.TrimPrefix(path, "-")) })
+}
+
 // Describe tells what a collection is like to those who may read it.
 func (s *Service) Describe(ctx context.Context, c *Call) (*Description, error) {
 	g, err := s.grant(ctx, c, access.Get)

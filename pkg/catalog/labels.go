@@ -1,4 +1,4 @@
-package httpapi
+package catalog
 
 import (
 	"slices"
@@ -11,29 +11,29 @@ func labelKeys() []string {
 	return []string{"label", "group", "helperText", "addElementLabel", "description", "summary", "title"}
 }
 
-// labels gives what a config says for people in the language that the request asks for; without one, as it is written.
-func (r *request) labels(meta map[string]any) map[string]any {
-	if r.lang == "" || meta == nil {
+// labels gives what a config says for people in the language of the asker; without one, as it is written.
+func (who Asker) labels(meta map[string]any) map[string]any {
+	if who.Lang == "" || meta == nil {
 		return meta
 	}
 	out := make(map[string]any, len(meta))
 	for key, v := range meta {
-		out[key] = r.label(key, v)
+		out[key] = who.label(key, v)
 	}
 	return out
 }
 
-func (r *request) label(key string, v any) any {
+func (who Asker) label(key string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		if texts, ok := byLanguage(v); ok && slices.Contains(labelKeys(), key) {
-			return schema.Label{Langs: texts}.In(r.lang)
+			return schema.Label{Langs: texts}.In(who.Lang)
 		}
-		return r.labels(v)
+		return who.labels(v)
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = r.label("", v[i])
+			out[i] = who.label("", v[i])
 		}
 		return out
 	}
