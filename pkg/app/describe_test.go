@@ -21,7 +21,7 @@ collections:
       - {name: cost, type: number, validator: {lt: {field: price}}, meta: {dependsOn: {price: 1}}}
       - {name: note, type: string, meta: {dependsOn: [title, margin], helperText: Aside}}
       - {name: memo, type: string, hidden: true}
-      - {name: seo, type: object, subFields: [{name: title, type: string}, {name: remark, type: string}, {name: ranking, type: number}, {name: score, type: number, validator: {lte: {field: ranking}}}]}
+      - {name: seo, type: object, subFields: [{name: title, type: string}, {name: remark, type: string}, {name: ranking, type: number}, {name: tint, type: string, meta: {dependsOn: ranking}}, {name: score, type: number, validator: {lte: {field: ranking}}}]}
     indexes: [{name: both, key: [title, -margin]}, {name: inner, key: [seo.ranking]}]
     search:
       - {name: words, mode: text, fields: [title, memo, seo.remark], meta: {label: {en: Words, de: Wörter}}}
@@ -51,11 +51,81 @@ collections:
 		}
 	}
 	all := s.do("GET", path, admin)
-	for _, name := range []string{"margin", "ranking", "full", "both", "inner", "defaultSort", "check.js", `"gte":{"field":"margin"}`, `"lte":{"field":"ranking"}`, `"fields":["title","memo","seo.remark"]`, `{"name":"inside","mode":"ngram","fields":["memo"]}`, `"sources":["words","inside"]`} {
+	for _, name := range []string{"margin", "ranking", "full", "both", "inner", "defaultSort", "check.js", `"dependsOn":"ranking"`, `"gte":{"field":"margin"}`, `"lte":{"field":"ranking"}`, `"fields":["title","memo","seo.remark"]`, `{"name":"inside","mode":"ngram","fields":["memo"]}`, `"sources":["words","inside"]`} {
 		if !strings.Contains(all.body, name) {
 			t.Errorf("%s is not in %s", name, all.body)
 		}
 	}
+}
+
+// TestAgentGuide: what a project tells agents is in the language that they ask for, of one thing at a time, and who may not be told learns what they lack.
+func TestAgentGuide(t *testing.T) {
+	s := run(t, nil)
+	s.file("desk", "act.js", "module.exports = () => 1")
+	s.register("desk", `
+namespace: desk
+meta: {label: {en: Desk, de: Tisch}, agent: {purpose: Selling, hints: [{title: {en: Short, de: Kurz}}]}}
+collections:
+  - name: items
+    fields: [{name: title, type: string}]
+    permissions: {public: {methods: {}}, user: {methods: {get: true}}}
+  - name: notes
+    fields: [{name: title, type: string}]
+    permissions: {public: {methods: {get: true}}, user: {methods: {get: true, post: true}}}
+actions:
+  - name: act
+    permissions: {public: {methods: {}}, user: {methods: {post: true}}}
+    hooks: {handle: {type: javascript, file: act.js}}
+    meta: {methods: {post: {}}}
+`)
+	_, owner := s.user("owner", map[string]any{"scopes": []string{"project.read", "namespace.desk"}})
+	made := s.do("POST", "/api/v1/token", session(owner), text(`{"name": "p", "scopes": ["project.read", "namespace.desk.notes.read"]}`))
+	made.want(t, http.StatusCreated)
+	reader := made.field("token")
+	const path = "/api/v1/_/desk/_/agent"
+	for _, tt := range []struct {
+		name, query string
+		as          []option
+		status      int
+		want        string
+	}{
+		{"of the project", "", []option{session(reader)}, 200, `{"namespace":"desk","label":{"de":"Tisch","en":"Desk"},"agent":{"hints":[{"title":{"de":"Kurz","en":"Short"}}],"purpose":"Selling"},` +
+			`"yourPermissions":{"collections":{"notes":*}},"actions":{}}}`},
+		{"in a language", "lang=de", []option{session(reader)}, 200, `{"namespace":"desk","label":"Tisch","agent":{"hints":[{"title":"Kurz"}],"purpose":"Selling"},*`},
+		{"of two things", "collection=notes&action=act", []option{session(reader)}, 400, `*give collection or action, not both*`},
+		{"of nothing there", "collection=none", []option{session(reader)}, 404, `*collection not found*`},
+		{"of no action there", "action=none", []option{session(reader)}, 404, `*action not found*`},
+		{"of what is not theirs", "collection=items", []option{session(reader)}, 403, `*"right":"namespace.desk.items.read"*`},
+		{"of an action that is not theirs", "action=act", []option{session(reader)}, 403, `*permission denied*`},
+		{"of a project that is not theirs", "", nil, 403, `*permission denied*`},
+		{"of what is anybody's", "collection=notes", nil, 200, `{"namespace":"desk","collection":"notes",*"post":{"allow":false*`},
+	} {
+		if got := s.do("GET", path+"?"+tt.query, tt.as...); got.status != tt.status || !fits(tt.want, got.body) {
+			t.Errorf("%s: %d %s\nwant %d %s", tt.name, got.status, got.body, tt.status, tt.want)
+		}
+	}
+}
+
+// TestStatsAreOfAll: how large a collection is tells of records, so who reads a part of them is not told.
+func TestStatsAreOfAll(t *testing.T) {
+	s := run(t, nil)
+	s.register("desk", `
+namespace: desk
+collections:
+  - name: all
+    fields: [{name: title, type: string, index: [single]}, {name: margin, type: number, index: [single]}]
+    permissions: {public: {methods: {}}, user: {methods: {get: true}, hiddenFields: [margin]}}
+  - name: some
+    fields: [{name: owner, type: string}]
+    permissions: {public: {methods: {}}, user: {methods: {get: true}, filter: {owner: {$var: user.id}}}}
+`)
+	_, reader := s.user("reader", map[string]any{"scopes": []string{"project.read", "namespace.desk"}})
+	s.do("GET", "/api/v1/_/desk/_/collections/some", session(reader)).want(t, http.StatusOK)
+	s.do("GET", "/api/v1/_/desk/_/collections/some/stats", session(reader)).want(t, http.StatusForbidden)
+	s.do("GET", "/api/v1/_/desk/_/collections/some/stats", admin).want(t, http.StatusOK)
+	all := s.do("GET", "/api/v1/_/desk/_/collections/all/stats", session(reader))
+	all.contains(t, http.StatusOK, `"key":["title"]`)
+	all.lacks(t, "margin")
 }
 
 // TestOpenAPI: what a project's document tells of is what the asker may see and do.

@@ -61,6 +61,11 @@ type MethodRights struct {
 // Shows says whether the caller may know that there is something at a path.
 func (d *Description) Shows(path string) bool { return !d.hidden.Covers(path) }
 
+// ShowsKey says whether the caller may know of all fields of an index's key.
+func (d *Description) ShowsKey(key []string) bool {
+	return !slices.ContainsFunc(key, func(path string) bool { return !d.Shows(strings.TrimPrefix(path, "-")) })
+}
+
 // Grants gives what the caller may do with each method, without those that they may not use. An error is none of rights.
 func (s *Service) Grants(ctx context.Context, c *Call) (map[access.Method]access.Grant, error) {
 	out := map[access.Method]access.Grant{}
@@ -73,11 +78,6 @@ func (s *Service) Grants(ctx context.Context, c *Call) (map[access.Method]access
 		}
 	}
 	return out, nil
-}
-
-// ShowsKey says whether the caller may know of all fields of an index's key.
-func (d *Description) ShowsKey(key []string) bool {
-	return !slices.ContainsFunc(key, func(path string) bool { return !d.Shows(strings.TrimPrefix(path, "-")) })
 }
 
 // Describe tells what a collection is like to those who may read it.
