@@ -21,6 +21,7 @@ import (
 	"github.com/svcctl/svc/cli"
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/command/commandtest"
+	"github.com/svcctl/svc/cli/recordtypes"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -174,4 +175,20 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", tt.args, exit, errs)
 		}
 	}
+}
+
+// FuzzWritten: whatever a service gives as its document, there is an error or Go that can be parsed.
+func FuzzWritten(f *testing.F) {
+	f.Add(hostile)
+	f.Add(`{"components":{"schemas":{"a":{"anyOf":[null,{"type":"null"}],"oneOf":[null]},"a.create":null,"b":{"properties":{"x":null,"y":{"items":null,"additionalProperties":null}}}}}}`)
+	f.Add(`{"components":{"schemas":{"a":{"properties":[]}}}}`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		ts, text, err := recordtypes.Written([]byte(doc))
+		if err != nil {
+			return
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), "p.go", text, 0); err != nil || ts == "" {
+			t.Errorf("%v: %s", err, text)
+		}
+	})
 }

@@ -171,7 +171,9 @@ func (s *schema) each(fn func(s *schema)) {
 		within = append(within, s.AdditionalProperties.schema)
 	}
 	for _, of := range within {
-		of.each(fn)
+		if of != nil { // null in a list
+			of.each(fn)
+		}
 	}
 }
 
@@ -200,6 +202,9 @@ func (s *schema) kinds() (kinds []string, null bool) {
 // either are the schemas of which one has to fit, without that of null, and whether there was one.
 func (s *schema) either() (of []*schema, null bool) {
 	for _, one := range slices.Concat(s.AnyOf, s.OneOf) {
+		if one == nil { // null in a list
+			continue
+		}
 		if kinds, n := one.kinds(); n && len(kinds) == 0 {
 			null = true
 		} else {

@@ -13,3 +13,6 @@ const (
 	MaxQueue = maxQueue
 	MaxSteps = maxSteps
 )
+
+// Rejected reads the answer of a collector.
+var Rejected = rejected
