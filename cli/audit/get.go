@@ -59,8 +59,8 @@ func runGet(ctx context.Context, st *command.State, id string) error {
 	f.Add("Id", e.ID)
 	f.Add("At", e.At.Format(time.RFC3339))
 	f.Add("Op", e.Op)
-	f.Add("What", what(e))
-	f.Add("By", who(e))
+	f.Add("What", What(e))
+	f.Add("By", Who(e))
 	f.Add("Token", e.TokenID)
 	f.Add("From", e.Address)
 	f.Add("Request", e.RequestID)
@@ -74,8 +74,11 @@ func runGet(ctx context.Context, st *command.State, id string) error {
 	return p.Section("Changes", changes)
 }
 
-// changes lists the members that an entry changed.
-func changes(e api.AuditEntry) (*output.Table, error) {
+// Change is a member that an entry changed, as JSON; "" where it was not there.
+type Change struct{ Member, Before, After string }
+
+// Changes lists the members that an entry changed.
+func Changes(e api.AuditEntry) ([]Change, error) {
 	var states [2]map[string]json.RawMessage
 	for i, raw := range []json.RawMessage{e.Before, e.After} {
 		if len(raw) == 0 {
@@ -91,11 +94,24 @@ func changes(e api.AuditEntry) (*output.Table, error) {
 		names = map[string]json.RawMessage{}
 	}
 	maps.Copy(names, after)
-	t := output.NewTable("MEMBER", "BEFORE", "AFTER")
+	var out []Change
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !bytes.Equal(before[name], after[name]) {
-			t.Row(name, string(before[name]), string(after[name]))
+			out = append(out, Change{name, string(before[name]), string(after[name])})
 		}
+	}
+	return out, nil
+}
+
+// changes is the table of what an entry changed.
+func changes(e api.AuditEntry) (*output.Table, error) {
+	all, err := Changes(e)
+	if err != nil {
+		return nil, err
+	}
+	t := output.NewTable("MEMBER", "BEFORE", "AFTER")
+	for _, c := range all {
+		t.Row(c.Member, c.Before, c.After)
 	}
 	return t, nil
 }

@@ -68,7 +68,7 @@ func runList(ctx context.Context, opts *listOptions) error {
 	t := output.NewTable("AT", "OP", "WHAT", "BY", "FROM", "+REQUEST", "+ID")
 	result := output.Result{Value: page, Table: t}
 	for _, e := range page.Items {
-		t.Row(e.At.Format(time.RFC3339), e.Op, what(e), who(e), e.Address, e.RequestID, e.ID)
+		t.Row(e.At.Format(time.RFC3339), e.Op, What(e), Who(e), e.Address, e.RequestID, e.ID)
 		result.Names = append(result.Names, "entry/"+e.ID)
 	}
 	if err := st.Printer().Print(result); err != nil {
@@ -115,22 +115,39 @@ func readPage(ctx context.Context, c *client.Client, project string, q client.Qu
 
 // filter joins the flags that select.
 func (opts *listOptions) filter() (string, error) {
-	var all []json.RawMessage
-	if given := opts.Query.Filter; given != "" {
-		if !json.Valid([]byte(given)) {
-			return "", command.Usagef("--filter is not JSON")
+	if given := opts.Query.Filter; given != "" && !json.Valid([]byte(given)) {
+		return "", command.Usagef("--filter is not JSON")
+	}
+	for _, bound := range []struct{ flag, value string }{{"since", opts.Since}, {"until", opts.Until}} {
+		if _, ok := command.ParseTime(bound.value, opts.st.Now(), -1); bound.value != "" && !ok {
+			return "", command.Usagef("--%s %s: want an age such as 12h, 30d or 8w, a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z",
+				bound.flag, bound.value)
 		}
-		all = append(all, json.RawMessage(given))
+	}
+	return Which{Filter: opts.Query.Filter, Since: opts.Since, Until: opts.Until, Op: opts.Op, Actor: opts.Actor}.JSON(opts.st.Now())
+}
+
+// Which says which entries are wanted: all that every member that is not "" selects.
+type Which struct {
+	Filter       string // JSON
+	Since, Until string // a moment, as command.ParseTime reads it
+	Op, Actor    string
+}
+
+// JSON is the filter for the service; "": all entries.
+func (w Which) JSON(now time.Time) (string, error) {
+	var all []json.RawMessage
+	if w.Filter != "" {
+		all = append(all, json.RawMessage(w.Filter))
 	}
 	var at map[string]string
-	for _, bound := range []struct{ flag, value, op string }{{"since", opts.Since, "$gte"}, {"until", opts.Until, "$lt"}} {
+	for _, bound := range []struct{ value, op string }{{w.Since, "$gte"}, {w.Until, "$lt"}} {
 		if bound.value == "" {
 			continue
 		}
-		t, ok := command.ParseTime(bound.value, opts.st.Now(), -1)
+		t, ok := command.ParseTime(bound.value, now, -1)
 		if !ok {
-			return "", command.Usagef("--%s %s: want an age such as 12h, 30d or 8w, a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z",
-				bound.flag, bound.value)
+			return "", command.Usagef("%s: want an age such as 12h, 30d or 8w, a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z", bound.value)
 		}
 		if at == nil {
 			at = map[string]string{}
@@ -141,11 +158,11 @@ func (opts *listOptions) filter() (string, error) {
 	if at != nil {
 		own["at"] = at
 	}
-	if opts.Op != "" {
-		own["op"] = opts.Op
+	if w.Op != "" {
+		own["op"] = w.Op
 	}
-	if opts.Actor != "" {
-		own["actor.name"] = opts.Actor
+	if w.Actor != "" {
+		own["actor.name"] = w.Actor
 	}
 	if len(own) > 0 {
 		raw, err := json.Marshal(own)
@@ -164,7 +181,8 @@ func (opts *listOptions) filter() (string, error) {
 	return string(raw), err
 }
 
-func what(e api.AuditEntry) string {
+// What says what an entry is about: "blog articles/65f0c2a1b3d4e5f60718293a".
+func What(e api.AuditEntry) string {
 	text := e.Collection
 	if e.RecordID != "" {
 		text += "/" + e.RecordID
@@ -175,7 +193,8 @@ func what(e api.AuditEntry) string {
 	return text
 }
 
-func who(e api.AuditEntry) string {
+// Who says who did it, by the name if there is one.
+func Who(e api.AuditEntry) string {
 	switch {
 	case e.Actor.Name != "":
 		return e.Actor.Name

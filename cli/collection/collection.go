@@ -17,8 +17,8 @@ func NewCmd(st *command.State) *cobra.Command {
 	return cmd
 }
 
-// rights says in words what a caller may do: "get, post (bulk), delete".
-func rights(perms map[string]api.MethodRights) string {
+// Rights says in words what a caller may do: "get, post (bulk), delete".
+func Rights(perms map[string]api.MethodRights) string {
 	var out []string
 	for _, method := range []string{"get", "post", "put", "delete"} {
 		r := perms[method]

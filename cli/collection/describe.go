@@ -54,7 +54,7 @@ func runDescribe(ctx context.Context, st *command.State, namespace, name string)
 		f.Add("Singleton", col.Singleton)
 	}
 	f.Add("Projections", strings.Join(col.Projections, ", "))
-	f.Add("You may", rights(col.YourPermissions))
+	f.Add("You may", Rights(col.YourPermissions))
 	if err := f.Write(p.W); err != nil {
 		return err
 	}
@@ -82,13 +82,13 @@ func runDescribe(ctx context.Context, st *command.State, namespace, name string)
 // addFields lists fields with their dotted paths.
 func addFields(t *output.Table, prefix string, fields []api.FieldDescription) {
 	for _, f := range fields {
-		t.Row(prefix+f.Name, f.Type, fieldRules(f), strings.Join(f.Index, ", "))
+		t.Row(prefix+f.Name, f.Type, FieldRules(f), strings.Join(f.Index, ", "))
 		addFields(t, prefix+f.Name+".", f.SubFields)
 	}
 }
 
-// fieldRules says what a value must be: "required, readonly, max 80, refers to authors.slug".
-func fieldRules(f api.FieldDescription) string {
+// FieldRules says what a value must be: "required, readonly, max 80, refers to authors.slug".
+func FieldRules(f api.FieldDescription) string {
 	var out []string
 	if f.Required {
 		out = append(out, "required")

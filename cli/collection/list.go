@@ -35,7 +35,7 @@ func runList(ctx context.Context, st *command.State, namespace string) error {
 	t := output.NewTable("NAME", "FIELDS", "INDEXES", "YOU MAY")
 	var names []string
 	for _, col := range list.Items {
-		t.Row(col.Name, len(col.Fields), len(col.Indexes), rights(col.YourPermissions))
+		t.Row(col.Name, len(col.Fields), len(col.Indexes), Rights(col.YourPermissions))
 		names = append(names, "collection/"+col.Name)
 	}
 	if t.Len() == 0 {

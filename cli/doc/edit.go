@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +11,6 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
-	"github.com/svcctl/svc/pkg/client"
 )
 
 type editOptions struct {
@@ -57,130 +54,90 @@ on top of the new version. The draft stays, too, when the editor fails or is kil
 
 // edit is one command's work on a record.
 type edit struct {
+	*Editing
+
 	opts   *editOptions
 	st     *command.State
-	client *client.Client
 	editor string
-	draft  *draft
 }
 
 func runEdit(ctx context.Context, opts *editOptions) error {
 	st := opts.st
 	e := &edit{opts: opts, st: st}
 	var err error
-	if e.editor, err = editorCommand(st); err != nil {
+	if e.editor, err = EditorCommand(st); err != nil {
 		return err
 	}
-	if e.client, err = st.Client(); err != nil {
-		return err
-	}
-	now, etag, err := getOne(ctx, e.client, opts.place, opts.ID, client.Query{Lang: opts.Lang})
+	c, err := st.Client()
 	if err != nil {
 		return err
 	}
-	opts.ID = recordID(now)
-	current := opened{ETag: etag, Record: now}
-	intro := []string{fmt.Sprintf("Record %s of %s.", opts.ID, opts.place)}
-	if opts.Lang != "" {
-		intro[0] = fmt.Sprintf("Record %s of %s, in the language %s.", opts.ID, opts.place, opts.Lang)
-	}
-	if opts.Draft != "" {
-		d, clashes, err := resumeDraft(opts.Draft, current)
-		if err != nil {
-			return err
-		}
-		e.draft, intro = d, append(intro, clashes...)
-	} else if e.draft, err = newDraft(opts.Collection+"-"+opts.ID, current); err != nil {
+	if e.Editing, err = openEditing(ctx, c, opts.place, opts.ID, opts.Lang, opts.Draft); err != nil {
 		return err
 	}
-	return e.loop(ctx, append(intro, "Lines that begin with # here at the top are left out. What you don't change stays; a file without a change does nothing."))
+	opts.ID = e.id
+	return e.loop(ctx)
 }
 
 // loop opens the editor until what it leaves is accepted, or the same again.
-func (e *edit) loop(ctx context.Context, intro []string) error {
-	refused := ""
+func (e *edit) loop(ctx context.Context) error {
 	for {
-		if err := e.draft.write(intro); err != nil {
+		if err := e.Write(); err != nil {
 			return err
 		}
-		e.st.Notef("editing %s", e.draft.path)
-		if err := runEditor(e.st, e.editor, e.draft.path); err != nil {
+		e.st.Notef("editing %s", e.Path())
+		if err := runEditor(e.st, e.editor, e.Path()); err != nil {
 			return e.failed(err)
 		}
 		if err := ctx.Err(); err != nil {
 			return e.kept(err, "interrupted")
 		}
-		text, err := e.draft.read()
-		if err != nil {
-			return err
-		}
-		patch, fields, err := e.draft.patch()
-		if err == nil && len(fields) == 0 {
-			e.st.Notef("nothing changed")
-			return e.draft.remove()
-		}
-		if err == nil {
-			err = e.send(ctx, patch, fields)
-		}
-		reasons := refusedBecause(err)
+		record, fields, err := e.Save(ctx)
 		switch {
+		case err == nil && len(fields) == 0:
+			e.st.Notef("nothing changed")
+			return nil
 		case err == nil:
-			return e.draft.remove()
-		case reasons == nil || text == refused:
+			return e.show(record, fields)
+		case Changed(err):
+			if showErr := e.showBoth(ctx); showErr != nil {
+				err = errors.Join(err, showErr)
+			}
+		}
+		if !e.Again(err) {
 			return e.kept(err, "not saved")
 		}
-		refused, intro = text, append([]string{"Not saved:"}, reasons...)
-		intro = append(intro, "Change it and save, or leave it as it is to give up.")
 	}
 }
 
 // failed ends an edit whose editor has failed, as one that is not there. A draft without a change is not kept.
 func (e *edit) failed(err error) error {
-	if _, readErr := e.draft.read(); readErr == nil {
-		if _, fields, patchErr := e.draft.patch(); patchErr == nil && len(fields) == 0 {
-			return errors.Join(err, e.draft.remove())
-		}
+	if e.Unchanged() {
+		return errors.Join(err, e.Remove())
 	}
 	return e.kept(err, "the editor failed")
 }
 
-// send patches the record, if it is still the one that was opened.
-func (e *edit) send(ctx context.Context, patch api.Record, fields []string) error {
-	o := e.opts
-	record, err := e.client.PatchRecord(ctx, o.Namespace, o.Collection, o.ID, api.MediaMergePatch, patch, client.WriteOptions{IfMatch: e.draft.etag, Lang: o.Lang})
-	refused, ok := errors.AsType[*client.Error](err)
-	if ok && (refused.Status == http.StatusPreconditionFailed || refused.Status == http.StatusConflict && !taken(&refused.Problem, "")) {
-		if showErr := e.showBoth(ctx); showErr != nil {
-			return errors.Join(err, showErr)
-		}
-	}
-	if err != nil {
-		return err
-	}
+// show tells that a record was changed.
+func (e *edit) show(record api.Record, fields []string) error {
 	p := e.st.Printer()
 	if p.Structured() {
 		return p.Print(output.Result{Value: record})
 	}
 	t := output.NewTable("COLLECTION", "UPDATED", "FIELDS")
-	t.Row(o.place.String(), o.ID, strings.Join(fields, ", "))
-	return p.Print(output.Result{Table: t, Names: []string{o.Collection + "/" + o.ID}})
+	t.Row(e.place.String(), e.id, strings.Join(fields, ", "))
+	return p.Print(output.Result{Table: t, Names: []string{e.place.Collection + "/" + e.id}})
 }
 
 // showBoth shows what differs between the record as it was opened, the draft, and what is stored now.
 func (e *edit) showBoth(ctx context.Context) error {
-	o := e.opts
-	stored, _, err := e.client.GetRecord(ctx, o.Namespace, o.Collection, o.ID, client.Query{Lang: o.Lang})
+	differences, err := e.Differences(ctx)
 	if err != nil {
 		return err
 	}
-	was, yours, now := leaves(e.draft.base), leaves(e.draft.edited), leaves(stored)
 	t := output.NewTable("FIELD", "IT WAS", "YOURS", "STORED NOW")
-	for _, path := range paths(was, yours, now) {
-		before := was[path]
-		if reserved(path) || yours[path] == before && now[path] == before {
-			continue
-		}
-		t.Row(path, output.Cut(before, maxCell), output.Cut(yours[path], maxCell), output.Cut(now[path], maxCell))
+	for _, d := range differences {
+		t.Row(d.Path, output.Cut(d.Was, maxCell), output.Cut(d.Yours, maxCell), output.Cut(d.Now, maxCell))
 	}
 	p := output.Printer{W: e.st.Err, Format: output.FormatTable, Style: e.st.Style(e.st.ErrTTY)}
 	if err := p.Heading("The record was changed by others meanwhile"); err != nil {
@@ -196,68 +153,11 @@ func (e *edit) showBoth(ctx context.Context) error {
 // kept says where the draft is, and how to go on with it.
 func (e *edit) kept(err error, what string) error {
 	o := e.opts
-	e.st.Warnf("%s: your draft is in %s", what, e.draft.path)
+	e.st.Warnf("%s: your draft is in %s", what, e.Path())
 	lang := ""
 	if o.Lang != "" {
 		lang = " --lang " + o.Lang
 	}
-	e.st.Notef("go on with it by: svcctl doc edit %s %s %s%s --draft %s", o.Namespace, o.Collection, o.ID, lang, e.draft.path)
+	e.st.Notef("go on with it by: svcctl doc edit %s %s %s%s --draft %s", o.Namespace, o.Collection, o.ID, lang, e.Path())
 	return err
-}
-
-// refusedBecause are the reasons of a refusal that another edit can mend, or nil.
-func refusedBecause(err error) []string {
-	if unread, ok := errors.AsType[*draftError](err); ok {
-		return strings.Split(strings.TrimSpace(unread.Error()), "\n")
-	}
-	refused, ok := errors.AsType[*client.Error](err)
-	if !ok {
-		return nil
-	}
-	switch {
-	case refused.Status == http.StatusBadRequest, refused.Status == http.StatusUnprocessableEntity, taken(&refused.Problem, ""):
-	default:
-		return nil
-	}
-	var reasons []string
-	for _, f := range refused.Problem.Errors {
-		reasons = append(reasons, "  "+f.Path+": "+f.Message)
-	}
-	if reasons == nil {
-		reasons = []string{"  " + refused.Problem.Detail}
-	}
-	return reasons
-}
-
-// leaves gives the values of a record by their paths, as table cells. Objects are taken apart.
-func leaves(record api.Record) map[string]string {
-	out := map[string]string{}
-	var walk func(prefix string, value api.Record)
-	walk = func(prefix string, value api.Record) {
-		list, err := members(value)
-		if err != nil {
-			return
-		}
-		for _, m := range list {
-			if len(m.value) > 0 && m.value[0] == '{' {
-				walk(prefix+m.name+".", m.value)
-				continue
-			}
-			out[prefix+m.name] = bareText(canonical(m.value))
-		}
-	}
-	walk("", record)
-	return out
-}
-
-// paths are the keys of several maps, sorted.
-func paths(all ...map[string]string) []string {
-	var out []string
-	for _, m := range all {
-		for path := range m {
-			out = append(out, path)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/svcctl/svc/cli/command"
 )
 
-// editorCommand is the command line of the user's editor.
-func editorCommand(st *command.State) (string, error) {
+// EditorCommand is the command line of the user's editor.
+func EditorCommand(st *command.State) (string, error) {
 	for _, name := range []string{"SVCCTL_EDITOR", "VISUAL", "EDITOR"} {
 		if line, _ := st.Env(name); strings.TrimSpace(line) != "" {
 			return line, nil
@@ -29,20 +29,27 @@ func editorCommand(st *command.State) (string, error) {
 	return "vi", nil
 }
 
-// runEditor runs the editor on a file until it ends. What interrupts svcctl does not end it: it has the user's text.
-func runEditor(st *command.State, line, file string) error {
-	var cmd *exec.Cmd
+// EditorProcess is the editor on a file, which is not started yet.
+func EditorProcess(line, file string) *exec.Cmd {
 	if runtime.GOOS == "windows" {
 		words := strings.Fields(line)
-		cmd = exec.Command(words[0], append(words[1:], file)...) //nolint:gosec,noctx // the user's own choice, see above
-	} else {
-		cmd = exec.Command("sh", "-c", "exec "+line+` "$1"`, "editor", file) //nolint:gosec,noctx // the user's own choice, see above
+		return exec.Command(words[0], append(words[1:], file)...) //nolint:gosec,noctx // the user's own choice, see above
 	}
+	return exec.Command("sh", "-c", "exec "+line+` "$1"`, "editor", file) //nolint:gosec,noctx // the user's own choice, see above
+}
+
+// runEditor runs the editor on a file until it ends. What interrupts svcctl does not end it: it has the user's text.
+func runEditor(st *command.State, line, file string) error {
+	cmd := EditorProcess(line, file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = st.In, st.Err, st.Err
 	if st.OutTTY {
 		cmd.Stdout = st.Out // where an editor draws
 	}
-	err := cmd.Run()
+	return EditorFailed(cmd.Run(), line)
+}
+
+// EditorFailed tells of what an editor has failed with; nil where it has not.
+func EditorFailed(err error, line string) error {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 127 || errors.Is(err, exec.ErrNotFound) {
 		return &command.Error{
 			Exit: command.ExitUsage, Code: "usage", Message: fmt.Sprintf("there is no editor %q", line),

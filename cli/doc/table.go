@@ -55,6 +55,23 @@ func recordTable(records []api.Record, l look) (t *output.Table, left bool, err 
 	}
 }
 
+// Columns shows records in at most so many columns, the id first: those of selected, as --select names them, or else the first plain members. cells are
+// the texts of each record by column, whole.
+func Columns(records []api.Record, selected string, most int) (columns []string, cells []map[string]string, err error) {
+	columns, rows, err := look{Select: selected}.rows(records)
+	if err != nil {
+		return nil, nil, err
+	}
+	cells = make([]map[string]string, len(rows))
+	for i, r := range rows {
+		cells[i] = r
+	}
+	return columns[:min(len(columns), most)], cells, nil
+}
+
+// RecordID is the id of a record that was read; "" where it has none.
+func RecordID(r api.Record) string { return recordID(r) }
+
 func (l look) table(columns []string, rows []row) *output.Table {
 	headings := make([]string, len(columns))
 	for i, c := range columns {

@@ -51,12 +51,13 @@ func table(st *command.State, names command.Names, tokens ...api.Token) *output.
 // ends says when a token ends, or that it has.
 func ends(st *command.State, t api.Token) any {
 	if t.ExpiresAt.IsZero() || t.ExpiresAt.After(st.Now()) {
-		return expires(t)
+		return Expires(t)
 	}
-	return output.Painted{Text: "expired " + expires(t), Paint: st.Style(st.OutTTY).Red}
+	return output.Painted{Text: "expired " + Expires(t), Paint: st.Style(st.OutTTY).Red}
 }
 
-func expires(t api.Token) string {
+// Expires is the day on which a token ends, or never.
+func Expires(t api.Token) string {
 	if t.ExpiresAt.IsZero() {
 		return "never"
 	}
@@ -88,7 +89,7 @@ func (f *flags) write(changed func(string) bool, now time.Time) (w api.TokenWrit
 		w.Scopes = &f.Scopes
 	}
 	if changed("expires") {
-		at, err := parseExpires(f.Expires, now)
+		at, err := ParseExpires(f.Expires, now)
 		if err != nil {
 			return w, err
 		}
@@ -97,8 +98,8 @@ func (f *flags) write(changed func(string) bool, now time.Time) (w api.TokenWrit
 	return w, nil
 }
 
-// parseExpires reads --expires. The zero time is never.
-func parseExpires(s string, now time.Time) (time.Time, error) {
+// ParseExpires reads when a token ends, as --expires takes it. The zero time is never.
+func ParseExpires(s string, now time.Time) (time.Time, error) {
 	if s == "never" {
 		return time.Time{}, nil
 	}

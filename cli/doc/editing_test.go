@@ -1,0 +1,174 @@
+package doc_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/svcctl/svc/cli/doc"
+	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// records answers for one record, and refuses writes as it is told.
+type records struct {
+	record string
+	rev    string
+	refuse *api.Problem
+	sent   []string
+}
+
+func (s *records) client(t *testing.T) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			s.sent = append(s.sent, strings.TrimSpace(r.Method+" "+r.Header.Get(api.HeaderIfMatch)+" "+string(body)))
+			if s.refuse != nil {
+				w.Header().Set("Content-Type", api.MediaProblem)
+				w.WriteHeader(s.refuse.Status)
+				if err := json.NewEncoder(w).Encode(s.refuse); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+		}
+		w.Header().Set("Content-Type", api.MediaJSON)
+		w.Header().Set("ETag", s.rev)
+		if _, err := io.WriteString(w, s.record); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(client.Options{Server: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// edited has an editor leave another text in the file.
+func edited(t *testing.T, e *doc.Editing, old, replacement string) {
+	t.Helper()
+	if err := e.Write(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(e.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), old) {
+		t.Fatalf("%q is not in %s", old, text)
+	}
+	if err := os.WriteFile(e.Path(), []byte(strings.Replace(string(text), old, replacement, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNewRecord(t *testing.T) {
+	t.Parallel()
+	s := &records{record: `{"id":"65f0c2a1b3d4e5f60718293a"}`, refuse: &api.Problem{Status: 400, Detail: "no", Errors: []api.FieldError{{Path: "title", Message: "is too short"}}}}
+	e, err := doc.NewEditing(s.client(t), "blog", "articles", []api.FieldDescription{
+		{Name: "summary", Type: "string"}, {Name: "title", Type: "string", Required: true}, {Name: "yes", Type: "boolean"}, {Name: "slug", Type: "string", Readonly: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Write(); err != nil || !e.Unchanged() {
+		t.Fatalf("it has changed by itself, %v", err)
+	}
+	text, err := os.ReadFile(e.Path())
+	if want := "#   title: string, required\n#   summary: string\n#   yes: boolean\ntitle: \nsummary: \n\"yes\": \n"; err != nil || !strings.HasSuffix(string(text), want) {
+		t.Fatalf("got %s, want %s", text, want)
+	}
+	edited(t, e, "title: \n", "title: T\n")
+	_, _, err = e.Save(t.Context())
+	if !e.Again(err) {
+		t.Fatalf("it gives up for %v", err)
+	}
+	edited(t, e, "title: T", "title: Title")
+	if text, err = os.ReadFile(e.Path()); err != nil || !strings.HasPrefix(string(text), "# Not saved:\n#   title: is too short\n") {
+		t.Errorf("the reasons are not in %s", text)
+	}
+	s.refuse = nil
+	record, _, err := e.Save(t.Context())
+	if err != nil || doc.RecordID(record) != "65f0c2a1b3d4e5f60718293a" {
+		t.Errorf("%s, %v", record, err)
+	}
+	if diff := cmp.Diff([]string{`POST  {"title":"T"}`, `POST  {"title":"Title"}`}, s.sent); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := os.Stat(filepath.Dir(e.Path())); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the draft is still there: %v", err)
+	}
+}
+
+// A record without declared fields begins as an empty text, and is given up as one.
+func TestNewRecordOfAnything(t *testing.T) {
+	t.Parallel()
+	s := &records{record: `{"id":"1"}`}
+	e, err := doc.NewEditing(s.client(t), "blog", "things", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited(t, e, "creates nothing.\n", "creates nothing.\nn: 9007199254740993\n")
+	if _, _, err := e.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = doc.NewEditing(s.client(t), "blog", "things", nil); err != nil {
+		t.Fatal(err)
+	}
+	edited(t, e, "", "")
+	if _, fields, err := e.Save(t.Context()); err != nil || fields != nil {
+		t.Errorf("%v, %v", fields, err)
+	}
+	if diff := cmp.Diff([]string{`POST  {"n":9007199254740993}`}, s.sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What others have changed meanwhile is named, and the draft goes on in the record as it is now.
+func TestEditOfAChangedRecord(t *testing.T) {
+	t.Parallel()
+	s := &records{record: `{"id":"65f0c2a1b3d4e5f60718293a","_rev":1,"title":"One","views":1}`, rev: `"1"`}
+	c := s.client(t)
+	e, err := doc.OpenEditing(t.Context(), c, "blog", "articles", "65f0c2a1b3d4e5f60718293a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited(t, e, "title: One", "title: Two")
+	s.record, s.rev, s.refuse = `{"id":"65f0c2a1b3d4e5f60718293a","_rev":2,"title":"One","views":5}`, `"2"`, &api.Problem{Status: 412, Detail: "changed"}
+	_, _, err = e.Save(t.Context())
+	if !doc.Changed(err) || e.Again(err) {
+		t.Fatalf("%v is no change by others", err)
+	}
+	differences, err := e.Differences(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]doc.Difference{{"title", "One", "Two", "One"}, {"views", "1", "1", "5"}}, differences); diff != "" {
+		t.Error(diff)
+	}
+	if err := e.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	edited(t, e, "views: changed by others from 1 to 5", "")
+	s.refuse = nil
+	if _, fields, err := e.Save(t.Context()); err != nil || len(fields) != 1 {
+		t.Errorf("%v, %v", fields, err)
+	}
+	if diff := cmp.Diff([]string{`PATCH "1" {"title":"Two"}`, `PATCH "2" {"title":"Two"}`}, s.sent); diff != "" {
+		t.Error(diff)
+	}
+}
