@@ -28,8 +28,8 @@ type project struct {
 	events    []api.ProjectEvent
 }
 
-func newProject(h *frame.Host, namespace string) frame.Screen {
-	return &project{table: table{host: h}, namespace: namespace}
+func newProject(h *frame.Host, of frame.Place) frame.Screen {
+	return &project{table: table{host: h}, namespace: of.Namespace}
 }
 
 func (p *project) Title() string { return p.namespace }

@@ -37,7 +37,7 @@ type projectLine struct {
 	problem string             // why
 }
 
-func newProjects(h *frame.Host, _ string) frame.Screen { return &projects{table: table{host: h}} }
+func newProjects(h *frame.Host, _ frame.Place) frame.Screen { return &projects{table: table{host: h}} }
 
 func (p *projects) Title() string { return "Projects" }
 
@@ -86,7 +86,7 @@ func (p *projects) Update(msg tea.Msg) tea.Cmd {
 		switch {
 		case p.key(msg.String()) || namespace == "":
 		case msg.String() == "enter":
-			return p.host.Open("project", namespace)
+			return p.host.Open("project", frame.Place{Namespace: namespace})
 		case msg.String() == "r":
 			confirmReload(p.host, namespace)
 		}

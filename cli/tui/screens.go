@@ -6,8 +6,8 @@ import "github.com/svcctl/svc/cli/tui/frame"
 func screens() []frame.Def {
 	return []frame.Def{
 		{Key: "1", Name: "projects", Title: "Projects: all that are registered", Open: newProjects},
-		{Key: "2", Name: "project", Title: "Project: conditions, problems and events of one", Parent: "projects", Project: true, Open: newProject},
-		{Key: "6", Name: "snapshots", Title: "Snapshots: those that there are, and how far runs are that take, check and restore them", Parent: "project", Project: true, Open: newSnapshots},
-		{Key: "7", Name: "search", Title: "Search: its indexes, and what makes vectors for them", Parent: "project", Project: true, Open: newSearch},
+		{Key: "2", Name: "project", Title: "Project: conditions, problems and events of one", Parent: "projects", Of: frame.OfProject, Open: newProject},
+		{Key: "6", Name: "snapshots", Title: "Snapshots: those that there are, and how far runs are that take, check and restore them", Parent: "project", Of: frame.OfProject, Open: newSnapshots},
+		{Key: "7", Name: "search", Title: "Search: its indexes, and what makes vectors for them", Parent: "project", Of: frame.OfProject, Open: newSearch},
 	}
 }

@@ -24,9 +24,9 @@ type search struct {
 	words     map[string]string // that were last looked for, by the row's ID
 }
 
-func newSearch(h *frame.Host, namespace string) frame.Screen {
+func newSearch(h *frame.Host, of frame.Place) frame.Screen {
 	return &search{
-		table: table{host: h}, namespace: namespace, reader: searchReader{client: h.Client, namespace: namespace, now: h.Now},
+		table: table{host: h}, namespace: of.Namespace, reader: searchReader{client: h.Client, namespace: of.Namespace, now: h.Now},
 		runs: map[string]*regeneration{}, words: map[string]string{},
 	}
 }

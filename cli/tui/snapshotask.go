@@ -68,7 +68,7 @@ func (p *profileChoice) Update(msg tea.Msg) tea.Cmd {
 
 // started goes back from a screen above to the run that was started there.
 func (s *snapshots) started(above *frame.Host, run *api.Run) tea.Cmd {
-	back := above.Open("snapshots", s.namespace)
+	back := above.Open("snapshots", frame.Place{Namespace: s.namespace})
 	return tea.Batch(back, s.begin(run, true))
 }
 

@@ -28,10 +28,10 @@ type snapshots struct {
 	closed    string       // id of the run whose pane the user has closed
 }
 
-func newSnapshots(h *frame.Host, namespace string) frame.Screen {
+func newSnapshots(h *frame.Host, of frame.Place) frame.Screen {
 	return &snapshots{
-		table: table{host: h}, namespace: namespace, runs: map[string]*snapshotRun{},
-		reader: &snapshotReader{client: h.Client, namespace: namespace, now: h.Now},
+		table: table{host: h}, namespace: of.Namespace, runs: map[string]*snapshotRun{},
+		reader: &snapshotReader{client: h.Client, namespace: of.Namespace, now: h.Now},
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // about is what the header tells of the service and the user. Empty members are not known yet.
 type about struct {
 	version, who string
+	me           *api.Me
 	health       string
 	tone         output.Tone
 }
@@ -43,7 +44,7 @@ func (m *Model) readAbout() tea.Cmd {
 			a.version = v
 		}
 		if a.who == "" {
-			a.who = m.who(ctx)
+			a.who, a.me = m.who(ctx)
 		}
 		return aboutRead{a}
 	})
@@ -75,20 +76,20 @@ func (m *Model) version(ctx context.Context, known string) (string, error) {
 }
 
 // who is the user, as far as the service knows; "": it does not say now.
-func (m *Model) who(ctx context.Context) string {
+func (m *Model) who(ctx context.Context) (string, *api.Me) {
 	if !m.cfg.Client.HasCredential() {
-		return "not logged in"
+		return "not logged in", nil
 	}
 	me, err := m.cfg.Client.Me(ctx)
 	switch {
 	case client.IsStatus(err, http.StatusForbidden) && m.cfg.OfCollection: // which only their project knows
-		return "collection token"
+		return "collection token", nil
 	case client.IsStatus(err, http.StatusForbidden):
-		return "credential refused"
+		return "credential refused", nil
 	case err != nil:
-		return ""
+		return "", nil
 	}
-	return named(me)
+	return named(me), me
 }
 
 // named gives the name of a caller.

@@ -96,8 +96,8 @@ func drive(t *testing.T, first, second *screen, fn func(t *testing.T, d *framete
 		if err != nil {
 			t.Fatal(err)
 		}
-		open := func(s *screen) func(*frame.Host, string) frame.Screen {
-			return func(h *frame.Host, _ string) frame.Screen { s.host = h; return s }
+		open := func(s *screen) func(*frame.Host, frame.Place) frame.Screen {
+			return func(h *frame.Host, _ frame.Place) frame.Screen { s.host = h; return s }
 		}
 		m := frame.New(t.Context(), frame.Config{
 			Client: c, Patient: c, Now: time.Now, Color: true,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/tui/widget"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
 
@@ -93,16 +94,50 @@ func (h *Host) Reach(text string) string {
 }
 
 // Open shows another screen, by the name of its Def.
-func (h *Host) Open(name, namespace string) tea.Cmd {
+func (h *Host) Open(name string, of Place) tea.Cmd {
 	i := slices.IndexFunc(h.m.cfg.Screens, func(d Def) bool { return d.Name == name })
-	return h.m.open(h.m.cfg.Screens[i], namespace)
+	return h.m.open(h.m.cfg.Screens[i], of)
 }
+
+// Back shows the screen beneath.
+func (h *Host) Back() tea.Cmd { return h.m.back() }
 
 // Push shows a screen above this one, to which esc leads back.
 func (h *Host) Push(open func(*Host) Screen) tea.Cmd { return h.m.push(open) }
 
 // Refresh reads anew what is shown.
 func (h *Host) Refresh() tea.Cmd { return h.m.refresh() }
+
+// Refollow has this screen, which is a Follower, listen anew, as to something else.
+func (h *Host) Refollow() tea.Cmd { return h.m.refollow(h.l) }
+
+// Fail tells of an error that was not found beside the loop.
+func (h *Host) Fail(message, hint string) {
+	h.m.complain(trouble{message: h.Reach(message), hint: h.Reach(hint)})
+}
+
+// Exec gives the terminal to a command, as to an editor; done then tells Update how it has ended. The screen is still shown then.
+func (h *Host) Exec(command tea.ExecCommand, done func(error) tea.Msg) tea.Cmd {
+	t := h.l.ticket()
+	return func() tea.Msg {
+		return Exec{command, func(err error) tea.Msg { return found{ticket: t, msg: done(err)} }}
+	}
+}
+
+// Exec is the message that has the program give the terminal to a command.
+type Exec struct {
+	Command tea.ExecCommand
+	Done    tea.ExecCallback
+}
+
+// May says whether the user has a right, which is the name of a scope. It says so, too, where that is not known: then the service does.
+func (h *Host) May(right string) bool {
+	me := h.m.about.me
+	return right == "" || me == nil || me.IsAdmin || slices.Contains(me.Scopes, right)
+}
+
+// Me is who asks; nil: it is not known, or nobody.
+func (h *Host) Me() *api.Me { return h.m.about.me }
 
 // notice is a line for the user, until the next key is pressed.
 type notice struct {

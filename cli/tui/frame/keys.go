@@ -2,6 +2,7 @@ package frame
 
 import (
 	"slices"
+	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -50,12 +51,12 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case ":":
 		m.prompt.start(promptCommand, "", m.suggestions())
-		return nil
+		return m.readNames()
 	case "/":
 		if top.filters() {
 			m.prompt.start(promptFilter, top.filter, nil)
+			return nil
 		}
-		return nil
 	case "ctrl+r":
 		return m.refresh()
 	}
@@ -83,31 +84,59 @@ func (m *Model) esc(top *layer) tea.Cmd {
 	return m.back()
 }
 
-// goTo opens a screen. Where it needs a project and none is named, it is that of the cursor, of what is open, or of the start.
-func (m *Model) goTo(d Def, namespace string) tea.Cmd {
+// goTo opens a screen. What is not named of what it is of, is that of the cursor, of what is open, or of the start.
+func (m *Model) goTo(d Def, rest string) tea.Cmd {
 	m.dismiss()
-	if !d.Project {
-		return m.open(d, "")
+	place := m.place()
+	words := strings.Fields(strings.Replace(rest, "/", " ", 1))
+	switch n := len(words); {
+	case n > 2 || n == 2 && d.Of != OfCollection || n > 0 && d.Of == OfService:
+		m.complain(trouble{message: "there is too much behind :" + d.Name, hint: "it is :" + usage(d)})
+		return nil
+	case n == 2:
+		place = Place{words[0], words[1]}
+	case n == 1 && d.Of == OfCollection:
+		place.Collection = words[0]
+	case n == 1:
+		place = Place{Namespace: words[0]}
 	}
-	if namespace == "" {
-		namespace = m.namespace()
-	}
-	if namespace == "" {
-		m.complain(trouble{message: "which project?", hint: "move to one in the list, or name it: :" + d.Name + " NAMESPACE"})
+	switch {
+	case d.Of >= OfProject && place.Namespace == "":
+		m.complain(trouble{message: "which project?", hint: "move to one in the list, or name it: :" + usage(d)})
+		return nil
+	case place.lacks(d.Of):
+		m.complain(trouble{message: "which collection?", hint: "3 shows those that there are; move to one, or name it: :" + usage(d)})
 		return nil
 	}
-	return m.open(d, namespace)
+	return m.open(d, place)
 }
 
-func (m *Model) namespace() string {
+// usage is a screen's command, with what can follow it.
+func usage(d Def) string {
+	switch d.Of {
+	case OfService:
+		return d.Name
+	case OfCollection:
+		return d.Name + " [[NAMESPACE] COLLECTION]"
+	default:
+		return d.Name + " [NAMESPACE]"
+	}
+}
+
+// place is what the cursor is on, or else what is open.
+func (m *Model) place() Place {
 	top := m.top()
+	place := top.place
+	if c, ok := top.screen.(CollectionChooser); ok {
+		place.Collection = c.Collection()
+	}
 	if c, ok := top.screen.(Chooser); ok && c.Namespace() != "" {
-		return c.Namespace()
+		return Place{Namespace: c.Namespace()}
 	}
-	if top.namespace != "" {
-		return top.namespace
+	if place.Namespace == "" && top.def.Of != OfAny {
+		place.Namespace = m.cfg.Namespace
 	}
-	return m.cfg.Namespace
+	return place
 }
 
 // filters says whether there are rows to be filtered.

@@ -13,11 +13,11 @@ import (
 
 // layer is a screen that is open: the one that is shown, or one beneath, which rests.
 type layer struct {
-	def       Def // of one that another screen has pushed it is empty
-	namespace string
-	screen    Screen
-	filter    string
-	loaded    bool // it has been read once
+	def    Def // of one that another screen has pushed it is empty
+	place  Place
+	screen Screen
+	filter string
+	loaded bool // it has been read once
 
 	// Since it is shown, as the shows-th time.
 	ctx    context.Context //nolint:containedctx // of what it asks for, until it is left
@@ -30,6 +30,8 @@ type layer struct {
 	readFailures int
 	readTrouble  trouble
 
+	follow         context.CancelFunc // ends listening; nil: the screen does not listen
+	followed       int                // number of the last follow
 	followFailures int
 	followTrouble  trouble
 
@@ -73,30 +75,35 @@ type (
 	followEnded struct {
 		ticket
 
-		trouble *trouble
+		followed int
+		trouble  *trouble
 	}
-	followDue struct{ ticket }
+	followDue struct {
+		ticket
+
+		followed int
+	}
 )
 
 // open shows a screen, with those above which it stands beneath it. What is open of them stays as it is.
-func (m *Model) open(def Def, namespace string) tea.Cmd {
+func (m *Model) open(def Def, place Place) tea.Cmd {
 	chain := []Def{def}
-	for chain[0].Parent != "" {
-		i := slices.IndexFunc(m.cfg.Screens, func(d Def) bool { return d.Name == chain[0].Parent })
-		chain = slices.Insert(chain, 0, m.cfg.Screens[i])
+	for parent := def.Parent; parent != ""; {
+		d := m.cfg.Screens[slices.IndexFunc(m.cfg.Screens, func(d Def) bool { return d.Name == parent })]
+		if !place.lacks(d.Of) {
+			chain = slices.Insert(chain, 0, d)
+		}
+		parent = d.Parent
 	}
 	kept := 0
-	for kept < len(chain) && kept < len(m.stack) && m.stack[kept].is(chain[kept], namespace) {
+	for kept < len(chain) && kept < len(m.stack) && m.stack[kept].is(chain[kept], place) {
 		kept++
 	}
 	m.leave()
 	m.stack = m.stack[:kept]
 	for _, d := range chain[kept:] {
-		l := &layer{def: d}
-		if d.Project {
-			l.namespace = namespace
-		}
-		l.screen = d.Open(m.host(l), l.namespace)
+		l := &layer{def: d, place: place.within(d.Of)}
+		l.screen = d.Open(m.host(l), l.place)
 		l.loaded = !l.reads()
 		m.stack = append(m.stack, l)
 	}
@@ -109,13 +116,13 @@ func (l *layer) reads() bool {
 	return ok
 }
 
-func (l *layer) is(d Def, namespace string) bool {
-	return l.def.Name == d.Name && (!d.Project || l.namespace == namespace)
+func (l *layer) is(d Def, place Place) bool {
+	return l.def.Name == d.Name && l.place == place.within(d.Of)
 }
 
 // push shows a screen above the one that is shown.
 func (m *Model) push(open func(*Host) Screen) tea.Cmd {
-	l := &layer{namespace: m.top().namespace}
+	l := &layer{place: m.top().place}
 	l.screen = open(m.host(l))
 	l.loaded = !l.reads()
 	m.leave()
@@ -233,11 +240,25 @@ func (m *Model) follow(l *layer) tea.Cmd {
 		return nil
 	}
 	t := l.ticket()
-	return m.tasks.stream(l.ctx, func(ctx context.Context, emit func(tea.Msg)) error {
+	l.followed++
+	number := l.followed
+	var ctx context.Context
+	ctx, l.follow = context.WithCancel(l.ctx)
+	return m.tasks.stream(ctx, func(ctx context.Context, emit func(tea.Msg)) error {
 		t.to.followOnce.Lock()
 		defer t.to.followOnce.Unlock()
 		return f.Follow(ctx, func(msg tea.Msg) { emit(found{ticket: t, msg: heard{msg}}) })
-	}, func(err error) tea.Msg { return followEnded{t, m.trouble(l.ctx, err)} })
+	}, func(err error) tea.Msg { return followEnded{t, number, m.trouble(ctx, err)} })
+}
+
+// refollow has the screen listen anew, as to something else.
+func (m *Model) refollow(l *layer) tea.Cmd {
+	if l.follow == nil || l != m.top() {
+		return nil
+	}
+	l.follow()
+	l.followFailures, l.followTrouble = 0, trouble{}
+	return m.follow(l)
 }
 
 // heard is what a Follower has emitted.
@@ -245,7 +266,7 @@ type heard struct{ msg tea.Msg }
 
 func (m *Model) followEnded(msg followEnded) tea.Cmd {
 	l := msg.to
-	if !m.current(msg.ticket) {
+	if !m.current(msg.ticket) || msg.followed != l.followed {
 		return nil
 	}
 	l.followFailures++
@@ -254,7 +275,7 @@ func (m *Model) followEnded(msg followEnded) tea.Cmd {
 		l.followTrouble = *msg.trouble
 		l.followTrouble.next = "trying again in " + pause.String()
 	}
-	return m.tasks.after(l.ctx, pause, followDue{msg.ticket})
+	return m.tasks.after(l.ctx, pause, followDue{msg.ticket, l.followed})
 }
 
 func (m *Model) found(msg found) tea.Cmd {

@@ -24,6 +24,9 @@ type Config struct {
 	Context string // its name; "": none
 	// OfCollection says that the credential is that of a collection, or the admin token of a project.
 	OfCollection bool
+	// Names gives the namespaces of projects and, of one of them, the names of its collections, as far as they can be had: for completion. It is called
+	// beside the loop; nil: there are none.
+	Names func(ctx context.Context, namespace string) (namespaces, collections []string)
 	// Screens are those that there are. The first one is opened, and beneath it the second if Namespace says of which project.
 	Screens   []Def
 	Namespace string
@@ -43,6 +46,7 @@ type Model struct {
 	prompt        prompt
 	question      *question
 	help          *widget.Pager // nil: closed
+	names         namesRead
 }
 
 // New makes the program. Close has to be called when it has ended.
@@ -57,11 +61,11 @@ func (m *Model) Close() { m.tasks.Close() }
 func (m *Model) Init() tea.Cmd {
 	first := m.cfg.Screens[0]
 	if m.cfg.Namespace != "" {
-		if i := slices.IndexFunc(m.cfg.Screens, func(d Def) bool { return d.Project && d.Parent == first.Name }); i >= 0 {
+		if i := slices.IndexFunc(m.cfg.Screens, func(d Def) bool { return d.Of == OfProject && d.Parent == first.Name }); i >= 0 {
 			first = m.cfg.Screens[i]
 		}
 	}
-	cmds := []tea.Cmd{m.open(first, m.cfg.Namespace), m.readAbout()}
+	cmds := []tea.Cmd{m.open(first, Place{Namespace: m.cfg.Namespace}), m.readAbout()}
 	if m.cfg.Color {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
@@ -96,9 +100,13 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case followEnded:
 		return m.followEnded(msg)
 	case followDue:
-		if m.current(msg.ticket) {
+		if m.current(msg.ticket) && msg.followed == msg.to.followed {
 			return m.follow(msg.to)
 		}
+	case Exec:
+		return tea.Exec(msg.Command, msg.Done)
+	case namesRead:
+		m.namesRead(msg)
 	case acted:
 		return m.acted(msg)
 	case aboutRead:

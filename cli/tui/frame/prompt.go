@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/tui/widget"
 )
 
@@ -88,26 +90,78 @@ func (m *Model) promptKey(msg tea.Msg) tea.Cmd {
 func (m *Model) commands() []Command {
 	var all []Command
 	for _, d := range m.cfg.Screens {
-		help := d.Name
-		if d.Project {
-			help += " [NAMESPACE]"
-		}
-		all = append(all, Command{d.Name, help, func(rest string) tea.Cmd { return m.goTo(d, rest) }})
+		all = append(all, Command{Name: d.Name, Help: usage(d), Run: func(rest string) tea.Cmd { return m.goTo(d, rest) }, Args: m.names.places(d.Of)})
 	}
 	if c, ok := m.top().screen.(Commander); ok {
 		all = append(all, c.Commands()...)
 	}
 	return append(all,
-		Command{"help", "help", func(string) tea.Cmd { m.help = &widget.Pager{}; return nil }},
-		Command{"quit", "quit, or q", func(string) tea.Cmd { return tea.Quit }},
+		Command{Name: "help", Help: "help", Run: func(string) tea.Cmd { m.help = &widget.Pager{}; return nil }},
+		Command{Name: "quit", Help: "quit, or q", Run: func(string) tea.Cmd { return tea.Quit }},
 	)
 }
 
-func (m *Model) suggestions() (words []string) {
+// suggestions are the lines that can be completed: the names of commands, and then what can follow them.
+func (m *Model) suggestions() []string {
+	lines := m.commandNames()
 	for _, c := range m.commands() {
-		words = append(words, c.Name)
+		for _, arg := range c.Args {
+			lines = append(lines, c.Name+" "+arg)
+		}
 	}
-	return words
+	return lines
+}
+
+func (m *Model) commandNames() (names []string) {
+	for _, c := range m.commands() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// namesRead are names of what screens can be of.
+type namesRead struct {
+	namespace               string // that collections are of
+	namespaces, collections []string
+}
+
+// places are those that can be named behind the name of a screen.
+func (n namesRead) places(of Scope) (all []string) {
+	switch of {
+	case OfService:
+	case OfCollection:
+		for _, c := range n.collections {
+			if n.namespace != "" && output.Escape(c) == c {
+				all = append(all, c, n.namespace+" "+c)
+			}
+		}
+	default:
+		for _, ns := range n.namespaces {
+			if output.Escape(ns) == ns {
+				all = append(all, ns)
+			}
+		}
+	}
+	return all
+}
+
+// readNames asks for what can be completed.
+func (m *Model) readNames() tea.Cmd {
+	if m.cfg.Names == nil {
+		return nil
+	}
+	namespace := m.place().Namespace
+	return m.tasks.do(m.tasks.ctx, func(ctx context.Context) tea.Msg {
+		namespaces, collections := m.cfg.Names(ctx, namespace)
+		return namesRead{namespace, namespaces, collections}
+	})
+}
+
+func (m *Model) namesRead(msg namesRead) {
+	m.names = msg
+	if m.prompt.mode == promptCommand {
+		m.prompt.input.SetSuggestions(m.suggestions())
+	}
 }
 
 // run carries out a command: by its name, or by what only its name begins with.
@@ -125,7 +179,7 @@ func (m *Model) run(line string) tea.Cmd {
 	if len(matches) == 1 {
 		return matches[0].Run(strings.TrimSpace(rest))
 	}
-	wrong := trouble{message: fmt.Sprintf("there is no command %q", word), hint: "there are " + strings.Join(m.suggestions(), ", ")}
+	wrong := trouble{message: fmt.Sprintf("there is no command %q", word), hint: "there are " + strings.Join(m.commandNames(), ", ")}
 	if len(matches) > 1 {
 		names := make([]string, len(matches))
 		for i, c := range matches {

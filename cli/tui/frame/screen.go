@@ -10,13 +10,44 @@ import (
 
 // Def is a screen that can be opened by a key or by its name.
 type Def struct {
-	Key     string // digit that opens it
-	Name    string // what it is called behind ":", and in hints
-	Title   string // what help says about it
-	Parent  string // Name of the screen that esc leads to; "": it is the first one
-	Project bool   // it is of one project
-	// Open makes the screen. namespace is "" unless Project is set.
-	Open func(h *Host, namespace string) Screen
+	Key    string // digit that opens it
+	Name   string // what it is called behind ":", and in hints
+	Title  string // what help says about it
+	Parent string // Name of the screen that esc leads to, or to that one's parent where it is of more than this one; "": it is the first one
+	Of     Scope
+	// Open makes the screen of a place, of which no more is given than Of says.
+	Open func(h *Host, of Place) Screen
+}
+
+// Scope is what a screen is of.
+type Scope uint8
+
+// The scopes.
+const (
+	OfService    Scope = iota
+	OfAny              // of a project, or of the service where there is none
+	OfProject          // of one project
+	OfCollection       // of a collection of a project
+)
+
+// Place is what a screen is of. A collection is one of the project.
+type Place struct{ Namespace, Collection string }
+
+// within leaves no more of a place than a scope has.
+func (p Place) within(of Scope) Place {
+	switch of {
+	case OfService:
+		return Place{}
+	case OfCollection:
+		return p
+	default:
+		return Place{Namespace: p.Namespace}
+	}
+}
+
+// lacks says that a place is not enough for a scope.
+func (p Place) lacks(of Scope) bool {
+	return of >= OfProject && p.Namespace == "" || of == OfCollection && p.Collection == ""
 }
 
 // Screen is what fills the frame. Its methods are called by the loop of the program, one after the other.
@@ -64,6 +95,9 @@ type Typer interface{ Typing() bool }
 // Chooser is a screen whose cursor is on a project, which is then the one that other screens are opened of.
 type Chooser interface{ Namespace() string }
 
+// CollectionChooser is Chooser for a collection, of the project that the screen is of.
+type CollectionChooser interface{ Collection() string }
+
 // Commander is a screen with commands of its own behind ":".
 type Commander interface{ Commands() []Command }
 
@@ -72,6 +106,7 @@ type Command struct {
 	Name string
 	Help string // such as "query WORDS": what help says
 	Run  func(rest string) tea.Cmd
+	Args []string // what may follow the name, for completion
 }
 
 // Shown tells a screen that it is what the frame shows now, for the first time or again.
@@ -88,6 +123,11 @@ func When(enabled bool, shown, does, when string) key.Binding {
 	k := Binding(shown, does+", when "+when)
 	k.SetEnabled(false)
 	return k
+}
+
+// Allowed is a key that there is something for only with a right, which help names where the user lacks it. A right is the name of a scope; "" is none.
+func (h *Host) Allowed(right, shown, does string) key.Binding {
+	return When(h.May(right), shown, does, "you have the right "+right)
 }
 
 // Binding makes a key with its hint.

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"fmt"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -10,10 +11,13 @@ import (
 	"github.com/svcctl/svc/cli/tui/widget"
 )
 
-// Lines of the terminal below which parts of the frame make way for the screen.
+// linesForSpace is how many lines a terminal has where the header has one below it.
+const linesForSpace = 16
+
+// The least that a terminal needs: below, a sentence says so.
 const (
-	linesForHeader = 8
-	linesForSpace  = 16
+	leastWidth  = 40
+	leastHeight = 10
 )
 
 // maxMessage is how many lines an error may take, with its hint.
@@ -30,10 +34,10 @@ func (m *Model) draw() string {
 	if m.width <= 0 || m.height <= 0 || m.top() == nil {
 		return ""
 	}
-	var head []string
-	if m.height >= linesForHeader {
-		head = append(m.header(), m.path())
+	if m.width < leastWidth || m.height < leastHeight {
+		return m.tooSmall()
 	}
+	head := append(m.header(), m.path())
 	if m.height >= linesForSpace {
 		head = append(head, "")
 	}
@@ -45,6 +49,16 @@ func (m *Model) draw() string {
 	}
 	lines := append(append(head, body[:room]...), foot...)
 	lines = lines[max(len(lines)-m.height, 0):]
+	for i := range lines {
+		lines[i] = widget.Cut(lines[i], m.width)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// tooSmall says what is needed. What goes on goes on.
+func (m *Model) tooSmall() string {
+	lines := widget.Wrap(fmt.Sprintf("This terminal has %d×%d characters. Make it %d×%d or larger; q quits.", m.width, m.height, leastWidth, leastHeight), m.width)
+	lines = lines[:min(len(lines), m.height)]
 	for i := range lines {
 		lines[i] = widget.Cut(lines[i], m.width)
 	}

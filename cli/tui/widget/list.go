@@ -31,8 +31,9 @@ func State(word string) Cell { return Cell{word, output.ToneOf(word)} }
 
 // Row is a line of a list. Its ID is no other row's of the same list.
 type Row struct {
-	ID    string
-	Cells []Cell // one for each column of its section
+	ID     string
+	Cells  []Cell // one for each column of its section
+	Marked bool
 }
 
 // Section is rows of one kind, below a title.
@@ -43,30 +44,45 @@ type Section struct {
 	Rows    []Row
 }
 
-// List shows sections of rows, and has a cursor on one row. The cursor stays on its row when what is shown is read anew.
+// List shows sections of rows, and has a cursor on one row. The cursor stays on its row when what is shown is read anew. Only the rows that are seen are
+// drawn: a key takes the same time whatever the list has.
 type List struct {
-	sections []Section // as they were given, escaped
-	shown    []Section // what the filter leaves
+	sections []section
 	filter   string
+	count    int    // rows that the filter leaves
 	id       string // of the row with the cursor
 	at       int    // its place among the rows that are shown
 	top      int    // line at the top
 	page     int    // rows of a page, as it was last drawn
 }
 
+// section is a Section as a list has it: escaped, and measured.
+type section struct {
+	Section
+
+	widths  [][]int // of the cells of each row
+	shown   []int   // places of the rows that the filter leaves
+	natural []int   // the widest cell of each column among them
+}
+
 // Set replaces what the list has.
 func (l *List) Set(sections ...Section) {
-	l.sections = make([]Section, len(sections))
+	l.sections = make([]section, len(sections))
 	for i, s := range sections {
-		s.Rows = slices.Clone(s.Rows)
+		n := len(s.Columns)
+		cells, widths := make([]Cell, n*len(s.Rows)), make([]int, n*len(s.Rows))
+		own := section{Section: s, widths: make([][]int, len(s.Rows))}
+		own.Rows = slices.Clone(s.Rows)
 		for j, r := range s.Rows {
-			cells := slices.Clone(r.Cells)
-			for k := range cells {
-				cells[k].Text = output.Escape(cells[k].Text)
+			row := cells[j*n : (j+1)*n : (j+1)*n]
+			own.widths[j] = widths[j*n : (j+1)*n]
+			for k := range min(len(r.Cells), n) {
+				row[k] = Cell{output.Escape(r.Cells[k].Text), r.Cells[k].Tone}
+				own.widths[j][k] = Width(row[k].Text)
 			}
-			s.Rows[j].Cells = cells
+			own.Rows[j].Cells = row
 		}
-		l.sections[i] = s
+		l.sections[i] = own
 	}
 	l.narrow()
 }
@@ -79,39 +95,53 @@ func (l *List) Filter(text string) {
 
 // narrow finds out which rows are shown, and where the cursor is among them.
 func (l *List) narrow() {
-	l.shown = make([]Section, len(l.sections))
-	for i, s := range l.sections {
-		if l.filter != "" {
-			s.Rows = slices.DeleteFunc(slices.Clone(s.Rows), func(r Row) bool { return !r.has(l.filter) })
+	at := -1
+	l.count = 0
+	for i := range l.sections {
+		s := &l.sections[i]
+		s.shown, s.natural = make([]int, 0, len(s.Rows)), make([]int, len(s.Columns))
+		for j := range s.Rows {
+			if l.filter != "" && !s.Rows[j].has(l.filter) {
+				continue
+			}
+			if s.Rows[j].ID == l.id && l.id != "" {
+				at = l.count
+			}
+			for k, w := range s.widths[j] {
+				s.natural[k] = max(s.natural[k], w)
+			}
+			s.shown = append(s.shown, j)
+			l.count++
 		}
-		l.shown[i] = s
 	}
-	ids := l.ids()
-	if at := slices.Index(ids, l.id); at >= 0 {
+	if at >= 0 {
 		l.at = at
 		return
 	}
-	l.move(ids, l.at)
+	l.move(l.at)
 }
 
 func (r Row) has(text string) bool {
 	return slices.ContainsFunc(r.Cells, func(c Cell) bool { return strings.Contains(strings.ToLower(c.Text), text) })
 }
 
-func (l *List) ids() (ids []string) {
-	for _, s := range l.shown {
-		for _, r := range s.Rows {
-			ids = append(ids, r.ID)
+// row gives a row that is shown, by its place among them.
+func (l *List) row(at int) *Row {
+	for i := range l.sections {
+		s := &l.sections[i]
+		if at < len(s.shown) {
+			return &s.Rows[s.shown[at]]
 		}
+		at -= len(s.shown)
 	}
-	return ids
+	return nil
 }
 
 // move puts the cursor on a row by its place, or on the nearest there is.
-func (l *List) move(ids []string, at int) {
-	l.at, l.id = max(min(at, len(ids)-1), 0), ""
-	if len(ids) > 0 {
-		l.id = ids[l.at]
+func (l *List) move(at int) {
+	l.at, l.id = max(min(at, l.count-1), 0), ""
+	if r := l.row(l.at); r != nil {
+		l.id = r.ID
 	}
 }
 
@@ -120,16 +150,46 @@ func (l *List) Selected() string { return l.id }
 
 // Select puts the cursor on a row, if it is shown.
 func (l *List) Select(id string) {
-	if at := slices.Index(l.ids(), id); at >= 0 {
-		l.id, l.at = id, at
+	at := 0
+	for i := range l.sections {
+		s := &l.sections[i]
+		for _, j := range s.shown {
+			if s.Rows[j].ID == id {
+				l.id, l.at = id, at
+				return
+			}
+			at++
+		}
 	}
 }
+
+// SelectSection puts the cursor on the first row of the next section that has one, behind that of the cursor.
+func (l *List) SelectSection() {
+	first, of := make([]int, len(l.sections)), 0
+	at := 0
+	for i := range l.sections {
+		first[i] = at
+		at += len(l.sections[i].shown)
+		if l.at >= first[i] && l.at < at {
+			of = i
+		}
+	}
+	for i := 1; i <= len(l.sections); i++ {
+		if next := (of + i) % len(l.sections); len(l.sections[next].shown) > 0 {
+			l.move(first[next])
+			return
+		}
+	}
+}
+
+// Left is how many rows are shown below the one with the cursor.
+func (l *List) Left() int { return max(l.count-1-l.at, 0) }
 
 // Key moves the cursor. It says whether the key is one that does.
 func (l *List) Key(key string) bool {
 	to, ok := moveBy(key, l.at, l.page)
 	if ok {
-		l.move(l.ids(), to)
+		l.move(to)
 	}
 	return ok
 }
@@ -152,186 +212,4 @@ func moveBy(key string, at, page int) (to int, ok bool) {
 		return 1 << 30, true
 	}
 	return at, false
-}
-
-// line is one of what is drawn.
-type line struct {
-	text string
-	head string // what stands for it while it is the topmost: the headings of its section
-	row  int    // place among the rows, -1: none
-}
-
-// View draws the list in so many columns and lines at most.
-func (l *List) View(width, height int, t Theme) string {
-	l.page = height
-	lines := l.lines(width, t)
-	at := slices.IndexFunc(lines, func(x line) bool { return x.row == l.at })
-	l.top = scroll(l.top, max(at, 0), len(lines), height)
-	if l.at == 0 && at < height { // with the title above
-		l.top = 0
-	}
-	lines = lines[l.top:min(l.top+max(height, 0), len(lines))]
-	out := make([]string, len(lines))
-	for i, x := range lines {
-		out[i] = x.text
-		if i == 0 && x.row >= 0 && x.row != l.at {
-			out[i] = x.head
-		}
-	}
-	return strings.Join(out, "\n")
-}
-
-// scroll gives the topmost line that shows the line at, with the one before it, which may be drawn over.
-func scroll(top, at, lines, height int) int {
-	top = min(top, max(at-1, 0))
-	top = max(top, at-height+1)
-	return max(min(top, lines-height), 0)
-}
-
-func (l *List) lines(width int, t Theme) (lines []line) {
-	row := 0
-	for i, s := range l.shown {
-		if i > 0 {
-			lines = append(lines, line{row: -1})
-		}
-		if s.Title != "" {
-			lines = append(lines, line{t.Title.Render(Cut(s.Title, width)), "", -1})
-		}
-		if len(s.Rows) == 0 {
-			none := s.None
-			if l.filter != "" && len(l.sections[i].Rows) > 0 {
-				none = "nothing that the filter leaves"
-			}
-			for _, text := range Wrap(output.Escape(none), width-len(margin)) {
-				lines = append(lines, line{margin + t.Faint.Render(text), "", -1})
-			}
-			continue
-		}
-		places := layOut(s, width-len(margin))
-		head := margin + t.Heading.Render(Cut(headings(s, places), width-len(margin)))
-		lines = append(lines, line{head, "", -1})
-		for _, r := range s.Rows {
-			lines = append(lines, line{l.draw(r, places, width, row == l.at, t), head, row})
-			row++
-		}
-	}
-	return lines
-}
-
-// What stands to the left of rows, of the one with the cursor too, and between columns.
-const (
-	margin  = "  "
-	pointer = "▸ "
-	between = "  "
-)
-
-func (l *List) draw(r Row, places []place, width int, selected bool, t Theme) string {
-	for len(places) > 1 && r.cell(places[len(places)-1].column).Text == "" { // nothing is behind the last text
-		places = places[:len(places)-1]
-	}
-	parts := make([]string, len(places))
-	for i, p := range places {
-		cell := r.cell(p.column)
-		text := Cut(cell.Text, p.width)
-		fill := strings.Repeat(" ", p.width-Width(text))
-		if !selected {
-			text = t.Paint(cell.Tone, text)
-		}
-		switch {
-		case p.right:
-			parts[i] = fill + text
-		case i < len(places)-1:
-			parts[i] = text + fill
-		default:
-			parts[i] = text
-		}
-	}
-	text := Cut(strings.Join(parts, between), width-len(margin))
-	if selected {
-		return t.Selected.Render(Pad(pointer+text, width, false))
-	}
-	return margin + text
-}
-
-func (r Row) cell(column int) Cell {
-	if column < len(r.Cells) {
-		return r.Cells[column]
-	}
-	return Cell{}
-}
-
-func headings(s Section, places []place) string {
-	parts := make([]string, len(places))
-	for i, p := range places {
-		parts[i] = Pad(s.Columns[p.column].Name, p.width, p.right)
-	}
-	return strings.TrimRight(strings.Join(parts, between), " ")
-}
-
-// place is a column that is shown.
-type place struct {
-	column, width int
-	right         bool
-}
-
-// layOut says which columns of a section are shown, and how wide they are.
-func layOut(s Section, width int) []place {
-	natural, least := make([]int, len(s.Columns)), make([]int, len(s.Columns))
-	var shown []int
-	for i, c := range s.Columns {
-		for _, r := range s.Rows {
-			if i < len(r.Cells) {
-				natural[i] = max(natural[i], Width(r.Cells[i].Text))
-			}
-		}
-		if natural[i] == 0 && c.Rank > 0 {
-			continue
-		}
-		natural[i] = max(natural[i], Width(c.Name))
-		least[i] = natural[i]
-		if c.Least > 0 {
-			least[i] = min(natural[i], max(c.Least, Width(c.Name)))
-		}
-		shown = append(shown, i)
-	}
-	needed := slices.Clone(least)
-	for i, c := range s.Columns {
-		if c.Rank == 0 { // which is cut only when the others are gone
-			needed[i] = natural[i]
-		}
-	}
-	for total(shown, needed) > width {
-		lowest := slices.MaxFunc(shown, func(a, b int) int { return s.Columns[a].Rank - s.Columns[b].Rank })
-		if s.Columns[lowest].Rank == 0 {
-			break
-		}
-		shown = slices.DeleteFunc(shown, func(i int) bool { return i == lowest })
-	}
-	for _, least := range [][]int{needed, least} {
-		shrink(shown, natural, least, width)
-	}
-	places := make([]place, len(shown))
-	for i, c := range shown {
-		places[i] = place{c, natural[c], s.Columns[c].Right}
-	}
-	return places
-}
-
-// shrink takes from the columns that can spare most, until they fit or none can.
-func shrink(shown, widths, least []int, width int) {
-	for over := total(shown, widths) - width; over > 0; over-- {
-		at := slices.MaxFunc(shown, func(a, b int) int { return (widths[a] - least[a]) - (widths[b] - least[b]) })
-		if widths[at] <= least[at] {
-			return
-		}
-		widths[at]--
-	}
-}
-
-func total(shown, widths []int) int {
-	sum := len(between) * max(len(shown)-1, 0)
-	for _, i := range shown {
-		sum += widths[i]
-	}
-	return sum
 }

@@ -9,7 +9,22 @@ import (
 )
 
 // Width is how many columns of a terminal a line takes; what paints it takes none.
-func Width(line string) int { return ansi.StringWidth(line) }
+func Width(line string) int {
+	if plain(line) {
+		return len(line)
+	}
+	return ansi.StringWidth(line)
+}
+
+// plain says that each byte of a line is a column: most are so, and are measured at once.
+func plain(line string) bool {
+	for i := range len(line) {
+		if line[i] < ' ' || line[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
 
 // Cut gives a line of at most so many columns; a longer one ends with an ellipsis.
 func Cut(line string, width int) string {
@@ -36,6 +51,9 @@ func Pad(line string, width int, right bool) string {
 func Wrap(line string, width int) []string {
 	if width <= 0 {
 		return nil
+	}
+	if plain(line) && len(line) <= width {
+		return []string{line}
 	}
 	return strings.Split(lipgloss.Wrap(line, width, ""), "\n")
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/svcctl/svc/cli/tui/frame"
 )
 
 // Driver is a program that runs. It is for the goroutine of the test, which has to be in a bubble.
@@ -67,6 +69,11 @@ func (d *Driver) Send(msg tea.Msg) {
 func (d *Driver) update(msg tea.Msg) {
 	if _, quits := msg.(tea.QuitMsg); quits {
 		d.Quit = true
+		return
+	}
+	if e, gives := msg.(frame.Exec); gives { // there is no terminal to be given
+		answer := e.Done(e.Command.Run())
+		d.run(func() tea.Msg { return answer })
 		return
 	}
 	if fmt.Sprintf("%T", msg) == "tea.execMsg" { // nothing else takes the terminal from the program
