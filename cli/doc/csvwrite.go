@@ -131,7 +131,7 @@ func (c *csvWriter) columns() []string {
 		add(c.always, func(string) bool { return true })
 	}
 	add(c.declared, func(path string) bool { return c.known[path] || slices.Contains(c.always, path) })
-	add(c.found, func(path string) bool { return !reserved(path) })
+	add(c.found, func(path string) bool { return !Reserved(path) })
 	add(c.found, known)
 	return out
 }

@@ -192,7 +192,7 @@ func (e *Editing) Differences(ctx context.Context) ([]Difference, error) {
 	was, yours, now := leaves(e.draft.base), leaves(e.draft.edited), leaves(stored)
 	for _, path := range paths(was, yours, now) {
 		d := Difference{path, was[path], yours[path], now[path]}
-		if !reserved(path) && (d.Yours != d.Was || d.Now != d.Was) {
+		if !Reserved(path) && (d.Yours != d.Was || d.Now != d.Was) {
 			out = append(out, d)
 		}
 	}

@@ -31,8 +31,8 @@ type place struct{ Namespace, Collection string }
 
 func (p place) String() string { return p.Namespace + "/" + p.Collection }
 
-// reserved are the members that the service sets and refuses from a client.
-func reserved(name string) bool {
+// Reserved are the members that the service sets and refuses from a client.
+func Reserved(name string) bool {
 	switch name {
 	case "id", "_id", "createdAt", "updatedAt", "createdBy", "updatedBy", "_rev":
 		return true
@@ -79,7 +79,7 @@ func writable(record api.Record) (rest api.Record, left []string, rev string, er
 		return nil, nil, "", err
 	}
 	kept := slices.DeleteFunc(all, func(m member) bool {
-		if !reserved(m.name) {
+		if !Reserved(m.name) {
 			return false
 		}
 		left = append(left, m.name)

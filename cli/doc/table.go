@@ -161,7 +161,7 @@ func score(value json.RawMessage) string {
 
 // column says whether a member makes a column by itself: scalars that a person put there.
 func column(m member) bool {
-	return !reserved(m.name) && len(m.value) > 0 && m.value[0] != '{' && m.value[0] != '['
+	return !Reserved(m.name) && len(m.value) > 0 && m.value[0] != '{' && m.value[0] != '['
 }
 
 // selectedPaths are the paths that a --select names to show.

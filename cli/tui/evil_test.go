@@ -22,16 +22,18 @@ func evilSample(t *testing.T, refusing bool) *service {
 	for i := range s.projects {
 		s.projects[i].ID, s.projects[i].Namespace = sample().projects[i].ID, sample().projects[i].Namespace
 	}
-	for i, record := range s.records {
-		var value any
-		if err := json.Unmarshal([]byte(record), &value); err != nil {
-			t.Fatal(err)
+	for _, all := range [][]string{s.records, s.docs} {
+		for i, record := range all {
+			var value any
+			if err := json.Unmarshal([]byte(record), &value); err != nil {
+				t.Fatal(err)
+			}
+			spoiled, err := json.Marshal(spoilJSON(value, evil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[i] = string(spoiled)
 		}
-		spoiled, err := json.Marshal(spoilJSON(value, evil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.records[i] = string(spoiled)
 	}
 	if !refusing {
 		return s

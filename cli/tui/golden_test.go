@@ -33,6 +33,9 @@ func scenes() []scene {
 	snapshots := func(keys ...string) func(terminal) {
 		return func(term terminal) { term.Press(append([]string{"6"}, keys...)...) }
 	}
+	documents := func(keys ...string) func(terminal) {
+		return func(term terminal) { term.Press(append([]string{"3", "enter"}, keys...)...) }
+	}
 	return []scene{
 		{name: "snapshots", namespace: "blog", way: snapshots()},
 		{name: "snapshots-none", namespace: "blog", change: func(s *service) { s.snapshots, s.snapRuns = nil, nil }, way: snapshots()},
@@ -53,6 +56,23 @@ func scenes() []scene {
 		{name: "snapshot-restore", namespace: "blog", way: snapshots("down", "down", "R", "b", "l", "tab")},
 		{name: "snapshot-restore-damaged", namespace: "blog", way: snapshots("end", "up", "R")},
 		{name: "snapshot-diff", namespace: "blog", way: snapshots("down", "down", "down", "D")},
+		{name: "collections", namespace: "blog", way: func(term terminal) { term.Press("3") }},
+		{name: "collection", namespace: "blog", way: func(term terminal) { term.Press("3", "d") }},
+		{name: "collection-yaml", namespace: "blog", way: func(term terminal) { term.Press("3", "y") }},
+		{name: "documents", namespace: "blog", way: documents()},
+		{name: "documents-none", namespace: "blog", change: func(s *service) { s.docs = nil }, way: documents()},
+		{name: "documents-marked", namespace: "blog", way: documents(" ", " ")},
+		{name: "documents-find", namespace: "blog", way: documents("/", "g", "a")},
+		{name: "documents-order", namespace: "blog", way: documents("o", "-", "m")},
+		{name: "document", namespace: "blog", way: documents("down", "enter")},
+		{name: "document-yaml", namespace: "blog", way: documents("y")},
+		{name: "document-delete", namespace: "blog", way: documents(" ", " ", "ctrl+d", "a")},
+		{name: "document-conflict", namespace: "blog", change: func(s *service) {
+			s.editor = func(file string) error {
+				s.docs[0] = strings.Replace(sampleDoc(0, "Title of others"), `"_rev":3`, `"_rev":4`, 1)
+				return replaceIn(file, "title: Title 0", "title: Title of mine")
+			}
+		}, way: documents("e")},
 		{name: "projects", way: func(terminal) {}},
 		{name: "none", change: func(s *service) { s.projects = nil }, way: func(terminal) {}},
 		{name: "project", namespace: "shop", way: func(term terminal) {
@@ -122,7 +142,7 @@ func TestScenes(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			var got strings.Builder
-			sizes := [][2]int{{40, 20}, {80, 24}, {140, 30}}
+			sizes := [][2]int{{40, 20}, {60, 15}, {80, 24}, {140, 30}}
 			if strings.HasPrefix(s.name, "snapshot") {
 				sizes = [][2]int{{40, 20}, {80, 24}, {120, 30}, {200, 40}}
 			}

@@ -20,14 +20,16 @@ func sample() *service {
 		},
 		statuses: map[string]api.ProjectStatus{"p1": sampleReady(), "p2": sampleBroken()},
 		collections: []api.CollectionDescription{
-			{Name: "articles", Search: []api.SearchDescription{
+			{Name: "articles", YourPermissions: sampleRights(), Fields: sampleFields(), Languages: []string{"en", "de"}, Projections: []string{"teaser"}, Meta: map[string]any{"label": "Articles"}, Indexes: []api.IndexDescription{
+				{Name: "slug_1", Key: []string{"slug"}, Unique: true, State: api.IndexReady}, {Name: "minutes_-1", Key: []string{"-minutes"}, State: api.IndexBuilding},
+			}, Search: []api.SearchDescription{
 				{Name: "main", Mode: "text", Fields: []string{"title", "summary", "body"}},
 				{Name: "shelf", Mode: "text", Fields: []string{"section", "tags"}, Eval: true},
 				{Name: "means", Mode: "vector", Fields: []string{"title"}},
 				{Name: "both", Mode: "rrf", Sources: []string{"main", "means"}},
 			}},
-			{Name: "authors", Search: []api.SearchDescription{{Name: "names", Mode: "ngram", Fields: []string{"name"}}}},
-			{Name: "settings"},
+			{Name: "authors", YourPermissions: map[string]api.MethodRights{"get": {Allow: true}}, Search: []api.SearchDescription{{Name: "names", Mode: "ngram", Fields: []string{"name"}}}},
+			{Name: "settings", Singleton: true, YourPermissions: sampleRights()},
 		},
 		worker: api.SearchWorker{Collections: []api.CollectionQueue{
 			{Collection: "articles", SearchQueue: api.SearchQueue{
@@ -53,6 +55,7 @@ func sample() *service {
 				{Name: "splade", Type: "tei", State: "offline", Since: ago(2 * time.Second), Breaker: "closed", Error: "it was not verified yet"},
 			}},
 		},
+		docs:     sampleDocs(3),
 		records:  []string{sampleFused, sampleFound},
 		reloaded: api.ReloadResult{Generation: 5, Changed: true},
 		profiles: []api.SnapshotProfile{
@@ -71,6 +74,20 @@ func sample() *service {
 			}},
 			{Collection: "authors", Same: 6, Files: 1, FileDiffs: []api.SnapshotFileDiff{{Record: "6b017e0468e809827a40da5a", Field: "photo", Name: "ann.jpg", Change: api.DiffRemoved}}},
 		}},
+	}
+}
+
+// sampleRights are what may be done with records.
+func sampleRights() map[string]api.MethodRights {
+	return map[string]api.MethodRights{
+		"get": {Allow: true, Bulk: true, Count: true}, "post": {Allow: true, Bulk: true}, "put": {Allow: true}, "delete": {Allow: true},
+	}
+}
+
+func sampleFields() []api.FieldDescription {
+	return []api.FieldDescription{
+		{Name: "title", Type: "string", Required: true, Validator: "max=80"}, {Name: "slug", Type: "string", Index: []string{"unique"}}, {Name: "section", Type: "string"},
+		{Name: "minutes", Type: "number"}, {Name: "tags", Type: "string[]"}, {Name: "seo", Type: "object", SubFields: []api.FieldDescription{{Name: "title", Type: "string"}}},
 	}
 }
 

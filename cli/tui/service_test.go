@@ -34,10 +34,14 @@ type service struct {
 	snapshots   []api.Snapshot
 	snapRuns    []api.Run // newest first; one that is started comes before them
 	diff        api.SnapshotDiff
+	me          *api.Me  // nil: a user who may do everything
+	docs        []string // records of every collection, for lists without words
+	editor      func(file string) error
 
 	events chan api.ProjectEvent // of all projects
 	run    chan api.RunEvent     // of all runs that make indexes anew
 	snaps  chan api.RunEvent     // of all runs of snapshots
+	feed   chan api.Change       // of all collections; nil: there is none
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -57,6 +61,19 @@ func (s *service) change(fn func()) {
 	fn()
 }
 
+// note keeps a request that changes something, or looks for something.
+func (s *service) note(r *http.Request) {
+	q := r.URL.Query()
+	if r.Method == http.MethodGet && q.Get("q")+q.Get("filter")+q.Get("sort")+q.Get("after") == "" {
+		return
+	}
+	text := r.Method + " " + strings.TrimPrefix(r.URL.String(), "http://127.0.0.1:8080"+api.Prefix)
+	if match := r.Header.Get(api.HeaderIfMatch); match != "" {
+		text += " if " + match
+	}
+	s.asked = append(s.asked, text)
+}
+
 func (s *service) requests() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,9 +86,7 @@ func (s *service) handler() http.Handler {
 		mux.HandleFunc(strings.Replace(pattern, " /", " "+api.Prefix+"/", 1), func(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()
 			problem, failed := s.fail[strings.TrimPrefix(r.URL.Path, api.Prefix)]
-			if r.Method != http.MethodGet || r.URL.Query().Get("q") != "" {
-				s.asked = append(s.asked, r.Method+" "+strings.TrimPrefix(r.URL.String(), "http://127.0.0.1:8080"+api.Prefix))
-			}
+			s.note(r)
 			var value any
 			if !failed {
 				value = fn(r)
@@ -89,7 +104,12 @@ func (s *service) handler() http.Handler {
 	}
 	mux.HandleFunc("GET "+api.RootReady, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"ok"}`) })
 	give("GET /version", func(*http.Request) any { return api.Version{Version: "v1.2.3"} })
-	give("GET /me", func(*http.Request) any { return api.Me{Kind: "user", Username: "ann"} })
+	give("GET /me", func(*http.Request) any {
+		if s.me != nil {
+			return *s.me
+		}
+		return api.Me{Kind: "user", ID: "u1", Username: "ann", IsAdmin: true}
+	})
 	give("GET /project", func(*http.Request) any { return api.List[api.Project]{Items: s.projects} })
 	give("GET /project/{id}/status", func(r *http.Request) any { return s.statuses[r.PathValue("id")] })
 	give("POST /_/{p}/_/admin/reload", func(*http.Request) any { return s.reloaded })
@@ -118,14 +138,18 @@ func (s *service) handler() http.Handler {
 	give("POST /_/{p}/_/admin/regenerate-search", func(*http.Request) any {
 		return api.Run{ID: "6b01a2b3c4d5e6f708192a3b", Kind: "search", Status: api.RunRunning}
 	})
-	give("GET /_/{p}/{c}", func(*http.Request) any {
-		list := api.List[api.Record]{Total: new(int64(len(s.records))), HasMore: s.more}
+	give("GET /_/{p}/{c}", func(r *http.Request) any {
+		if r.URL.Query().Get("q") == "" {
+			return s.listDocs(r)
+		}
+		list := api.List[api.Record]{Total: new(int64(len(s.records))), HasMore: s.more, Limit: 20}
 		for _, r := range s.records {
 			list.Items = append(list.Items, api.Record(r))
 		}
 		return list
 	})
 	s.giveSnapshots(give)
+	s.giveRecords(mux, give)
 	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/_/admin/events", func(w http.ResponseWriter, r *http.Request) {
 		stream(w, r, s.events, func(e api.ProjectEvent) (string, any) { return api.EventProject, e })
 	})
@@ -219,6 +243,7 @@ func inTerminal(t *testing.T, s *service, namespace string, color bool, fn func(
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s.events, s.run, s.snaps = make(chan api.ProjectEvent, 10), make(chan api.RunEvent, 10), make(chan api.RunEvent, 10)
+		s.feed = make(chan api.Change, 10)
 		vars := map[string]string{"SVCCTL_TOKEN": "a-token"}
 		st := &command.State{
 			InTTY: true, OutTTY: true, ErrTTY: true, Home: t.TempDir(), Version: "test", Now: time.Now, Transport: s,
@@ -226,7 +251,7 @@ func inTerminal(t *testing.T, s *service, namespace string, color bool, fn func(
 		}
 		st.Flags.Color = map[bool]string{true: "always", false: "never"}[color]
 		st.Flags.RequestTimeout = time.Minute
-		model, closeAll, err := tui.New(t.Context(), st, namespace)
+		model, closeAll, err := tui.NewWith(t.Context(), st, testEditor{s}, namespace)
 		if err != nil {
 			t.Fatal(err)
 		}

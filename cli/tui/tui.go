@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/doc"
 	"github.com/svcctl/svc/cli/tui/frame"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 // NewCmd makes svcctl tui.
@@ -81,7 +83,12 @@ func checkTerminal(st *command.State) error {
 // New makes the program for the service and the user that st says; it does not start it. closeAll ends what it has going on, and has
 // to be called when it has ended.
 func New(ctx context.Context, st *command.State, namespace string) (model *frame.Model, closeAll func(), err error) {
-	client, err := st.Client()
+	return NewWith(ctx, st, userEditor{st}, namespace)
+}
+
+// NewWith is New with another editor than that which the user has chosen.
+func NewWith(ctx context.Context, st *command.State, editor Editor, namespace string) (model *frame.Model, closeAll func(), err error) {
+	ordinary, err := st.Client()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,12 +97,45 @@ func New(ctx context.Context, st *command.State, namespace string) (model *frame
 		return nil, nil, err
 	}
 	model = frame.New(ctx, frame.Config{
-		Client: client, Patient: patient, Explain: st.Explain, Reach: st.Reach, Now: st.Now, Color: st.Style(st.OutTTY).Color,
-		Context: st.ContextName(), OfCollection: st.OfCollection(), Screens: screens(), Namespace: namespace,
+		Client: ordinary, Patient: patient, Explain: st.Explain, Reach: st.Reach, Now: st.Now, Color: st.Style(st.OutTTY).Color,
+		Context: st.ContextName(), OfCollection: st.OfCollection(), Screens: screens(editor), Namespace: namespace,
+		Names: func(ctx context.Context, namespace string) (namespaces, collections []string) {
+			return names(ctx, ordinary, namespace)
+		},
 	})
 	return model, func() {
 		model.Close()
-		client.CloseIdle()
+		ordinary.CloseIdle()
 		patient.CloseIdle()
 	}, nil
+}
+
+// names are those that can be completed, as far as the user may know them.
+func names(ctx context.Context, c *client.Client, namespace string) (namespaces, collections []string) {
+	for project, err := range c.Projects().All(ctx, client.Query{}) {
+		if err != nil {
+			break
+		}
+		namespaces = append(namespaces, project.Namespace)
+	}
+	if namespace == "" {
+		return namespaces, nil
+	}
+	if list, err := c.ListCollections(ctx, namespace); err == nil {
+		for _, one := range list.Items {
+			collections = append(collections, one.Name)
+		}
+	}
+	return namespaces, collections
+}
+
+// userEditor is the editor that the user has chosen.
+type userEditor struct{ st *command.State }
+
+// Editor implements Editor.
+func (u userEditor) Editor() (string, error) { return doc.EditorCommand(u.st) }
+
+// Process implements Editor.
+func (u userEditor) Process(line, file string) tea.ExecCommand {
+	return process{doc.EditorProcess(line, file)}
 }

@@ -63,8 +63,8 @@ func TestWays(t *testing.T) {
 	t.Parallel()
 	inTerminal(t, sample(), "", false, func(t *testing.T, term terminal) {
 		term.shows(t, "Projects\n", "▸ blog")
-		term.Press("3", "4", "0") // there are no such screens
-		term.shows(t, "Projects\n", "▸ blog")
+		term.Press("4") // of which collection?
+		term.shows(t, "Projects\n", "▸ blog", "error: which collection?", "hint: 3 shows those that there are")
 		term.Press("down", "7") // of the project with the cursor
 		term.shows(t, "Projects › shop › Search\n")
 		term.Press("esc")

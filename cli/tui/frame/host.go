@@ -116,6 +116,11 @@ func (h *Host) Fail(message, hint string) {
 	h.m.complain(trouble{message: h.Reach(message), hint: h.Reach(hint)})
 }
 
+// Explain says what an error means, and what to do about it, which may be "". It may ask the service, and is for what Ask and Stream run.
+func (h *Host) Explain(ctx context.Context, err error) (message, hint string) {
+	return h.m.cfg.Explain(ctx, err)
+}
+
 // Exec gives the terminal to a command, as to an editor; done then tells Update how it has ended. The screen is still shown then.
 func (h *Host) Exec(command tea.ExecCommand, done func(error) tea.Msg) tea.Cmd {
 	t := h.l.ticket()

@@ -163,6 +163,18 @@ func (l *List) Select(id string) {
 	}
 }
 
+// Mark marks a row, or takes its mark away, until Set.
+func (l *List) Mark(id string, mark bool) {
+	for i := range l.sections {
+		for j := range l.sections[i].Rows {
+			if r := &l.sections[i].Rows[j]; r.ID == id {
+				r.Marked = mark
+				return
+			}
+		}
+	}
+}
+
 // SelectSection puts the cursor on the first row of the next section that has one, behind that of the cursor.
 func (l *List) SelectSection() {
 	first, of := make([]int, len(l.sections)), 0

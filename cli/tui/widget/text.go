@@ -2,10 +2,13 @@ package widget
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/svcctl/svc/cli/output"
 )
 
 // Width is how many columns of a terminal a line takes; what paints it takes none.
@@ -52,7 +55,7 @@ func Wrap(line string, width int) []string {
 	if width <= 0 {
 		return nil
 	}
-	if plain(line) && len(line) <= width {
+	if !strings.Contains(line, "\n") && Width(line) <= width {
 		return []string{line}
 	}
 	return strings.Split(lipgloss.Wrap(line, width, ""), "\n")
@@ -91,4 +94,19 @@ func fraction(done, total int64) float64 {
 		return 0
 	}
 	return min(max(float64(done)/float64(total), 0), 1)
+}
+
+// member is the name of a member at the beginning of a line of YAML or of JSON that is laid out, with what stands before it.
+//
+//nolint:gochecknoglobals // it is compiled once, and never changed
+var member = regexp.MustCompile(`^(\s*(?:- )*)("(?:[^"\\]|\\.)*"|[^\s"'\-:][^:]*):(\s|$)`)
+
+// Member makes a line of YAML or JSON safe, and paints the name of the member that it begins with.
+func Member(line string, t Theme) string {
+	line = output.Escape(line)
+	at := member.FindStringSubmatchIndex(line)
+	if at == nil {
+		return line
+	}
+	return line[:at[4]] + t.Key.Render(line[at[4]:at[5]]) + line[at[5]:]
 }

@@ -1,0 +1,351 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/svcctl/svc/cli/doc"
+	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/tui/frame"
+	"github.com/svcctl/svc/cli/tui/widget"
+	"github.com/svcctl/svc/pkg/client"
+)
+
+// Editor is what records are edited with.
+type Editor interface {
+	// Editor is the command line of it.
+	Editor() (string, error)
+	// Process runs it on a file, with the terminal.
+	Process(line, file string) tea.ExecCommand
+}
+
+// process is a program that the terminal is given to.
+type process struct{ *exec.Cmd }
+
+// SetStdin implements tea.ExecCommand.
+func (p process) SetStdin(r io.Reader) { p.Stdin = r }
+
+// SetStdout implements tea.ExecCommand.
+func (p process) SetStdout(w io.Writer) { p.Stdout = w }
+
+// SetStderr implements tea.ExecCommand: what it says there is for who looks at the terminal.
+func (p process) SetStderr(io.Writer) { p.Stderr = p.Stdout }
+
+// What becomes of an edit.
+type (
+	editReady   struct{ editing *doc.Editing }
+	editorEnded struct{ err error }
+	editSaved   struct {
+		id            string
+		nothing       bool // was changed
+		err           error
+		message, hint string // what err means
+		differences   []doc.Difference
+	}
+)
+
+// edit opens the record with the cursor in the user's editor.
+func (d *documents) edit() tea.Cmd {
+	one := d.document(d.list.Selected())
+	if one == nil {
+		return d.host.Say("move to a record first")
+	}
+	if !d.may("put") {
+		return d.host.Say("you lack the right update of " + d.place.Collection)
+	}
+	id := one.id
+	return d.host.Ask(func(ctx context.Context) (tea.Msg, error) {
+		e, err := doc.OpenEditing(ctx, d.host.Client, d.place.Namespace, d.place.Collection, id)
+		return editReady{e}, err
+	})
+}
+
+// create opens a record that there is not yet.
+func (d *documents) create() tea.Cmd {
+	if !d.may("post") {
+		return d.host.Say("you lack the right create of " + d.place.Collection)
+	}
+	if d.about == nil {
+		return d.launch(nil)
+	}
+	e, err := doc.NewEditing(d.host.Client, d.place.Namespace, d.place.Collection, d.about.Fields)
+	if err != nil {
+		d.host.Fail("the draft can't be written: "+err.Error(), "")
+		return nil
+	}
+	return d.launch(e)
+}
+
+// launch gives the terminal to the editor. nil is a record of which nothing is known.
+func (d *documents) launch(e *doc.Editing) tea.Cmd {
+	var err error
+	if e == nil {
+		if e, err = doc.NewEditing(d.host.Client, d.place.Namespace, d.place.Collection, nil); err != nil {
+			d.host.Fail("the draft can't be written: "+err.Error(), "")
+			return nil
+		}
+	}
+	d.editing = e
+	line, err := d.editor.Editor()
+	if err == nil {
+		err = e.Write()
+	}
+	if err != nil {
+		d.kept(err.Error())
+		return nil
+	}
+	return d.host.Exec(d.editor.Process(line, e.Path()), func(err error) tea.Msg { return editorEnded{doc.EditorFailed(err, line)} })
+}
+
+// edits goes on with an edit.
+func (d *documents) edits(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case editReady:
+		return d.launch(msg.editing)
+	case editorEnded:
+		return d.edited(msg.err)
+	case editSaved:
+		return d.saved(msg)
+	}
+	return nil
+}
+
+// edited sends what the editor has left.
+func (d *documents) edited(err error) tea.Cmd {
+	e := d.editing
+	if e == nil {
+		return nil
+	}
+	if err != nil {
+		if e.Unchanged() {
+			d.editing = nil
+			if removed := e.Remove(); removed != nil {
+				err = fmt.Errorf("%w; the draft stays: %w", err, removed)
+			}
+			d.host.Fail(err.Error(), "SVCCTL_EDITOR, VISUAL or EDITOR say which one is used")
+			return nil
+		}
+		d.kept(err.Error())
+		return nil
+	}
+	d.saving = true
+	return d.host.Ask(func(ctx context.Context) (tea.Msg, error) {
+		record, fields, err := e.Save(ctx)
+		out := editSaved{id: e.ID(), nothing: err == nil && fields == nil, err: err}
+		switch {
+		case err == nil && record != nil && out.id == "":
+			out.id = doc.RecordID(record)
+		case err == nil:
+		default:
+			out.message, out.hint = d.host.Explain(ctx, err)
+			if doc.Changed(err) && out.id != "" {
+				if out.differences, err = e.Differences(ctx); err != nil { // it is told without them
+					out.differences = nil
+				}
+			}
+		}
+		return out, nil
+	})
+}
+
+// saved tells what has become of an edit.
+func (d *documents) saved(msg editSaved) tea.Cmd {
+	d.saving = false
+	e := d.editing
+	switch {
+	case msg.nothing:
+		d.editing = nil
+		return d.host.Say("nothing was changed")
+	case msg.err == nil:
+		did := "saved "
+		if e.ID() == "" {
+			did = "created "
+		}
+		d.editing = nil
+		return tea.Batch(d.host.Say(did+msg.id), d.changed())
+	case msg.differences != nil:
+		return d.host.Push(func(h *frame.Host) frame.Screen { return &conflict{host: h, of: d, differences: msg.differences} })
+	case e.Again(msg.err):
+		return d.launch(e)
+	}
+	d.keptBy(msg.message, msg.hint)
+	return nil
+}
+
+// kept tells of an error, and where the draft is.
+func (d *documents) kept(message string) { d.keptBy(message, "") }
+
+func (d *documents) keptBy(message, hint string) {
+	e := d.editing
+	d.editing = nil
+	where := "svcctl doc create " + d.place.Namespace + " " + d.place.Collection + " -f " + e.Path() + " goes on with your draft"
+	if e.ID() != "" {
+		where = "svcctl doc edit " + d.place.Namespace + " " + d.place.Collection + " " + e.ID() + " --draft " + e.Path() + " goes on with your draft"
+	}
+	if hint != "" {
+		where = hint + "; " + where
+	}
+	d.host.Fail(message, where)
+}
+
+// conflict shows what others have changed in a record while it was edited.
+type conflict struct {
+	host        *frame.Host
+	of          *documents
+	differences []doc.Difference
+	pager       widget.Pager
+}
+
+func (c *conflict) Title() string { return "Changed meanwhile" }
+
+type conflictRenewed struct{}
+
+func (c *conflict) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case conflictRenewed:
+		back := c.host.Back()
+		return tea.Batch(back, c.of.launch(c.of.editing))
+	case tea.KeyPressMsg:
+		if msg.String() == "e" {
+			e := c.of.editing
+			return c.host.Ask(func(ctx context.Context) (tea.Msg, error) { return conflictRenewed{}, e.Renew(ctx) })
+		}
+		c.pager.Key(msg.String())
+	}
+	return nil
+}
+
+// Back implements frame.Backer: the draft stays in its file.
+func (c *conflict) Back() (cmd tea.Cmd, used bool) {
+	back := c.host.Back()
+	c.of.keptBy("nothing was saved: the record is as others have changed it", "")
+	return back, true
+}
+
+func (c *conflict) Keys() []key.Binding {
+	return []key.Binding{frame.Binding("e", "go on with your draft in the record as it is now"), frame.Binding("esc", "leave the draft"), keyScroll()}
+}
+
+func (c *conflict) View(width, height int) string {
+	var d widget.Doc
+	d.Heading("Others have changed the record while you did. Nothing was saved.")
+	for _, x := range c.differences {
+		d.Heading(x.Path)
+		d.Field("It was", nothing(x.Was))
+		d.State("Yours", nothing(x.Yours), toneIf(x.Yours != x.Was, output.ToneGood))
+		d.State("Stored now", nothing(x.Now), toneIf(x.Now != x.Was, output.ToneWarn))
+	}
+	d.Text("")
+	d.Text("Your draft stays in its file when you leave.")
+	return c.pager.View(d, width, height, c.host.Theme())
+}
+
+// nothing is a text for a value that may not be there.
+func nothing(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}
+
+func toneIf(is bool, tone output.Tone) output.Tone {
+	if is {
+		return tone
+	}
+	return output.ToneNone
+}
+
+// shownOfMany is how many of what is to be deleted are named.
+const shownOfMany = 5
+
+// askDelete asks whether the marked records, or that with the cursor, are to be deleted.
+func (d *documents) askDelete() tea.Cmd {
+	var ids []string
+	for _, one := range d.records {
+		if d.marks[one.id] {
+			ids = append(ids, one.id)
+		}
+	}
+	if one := d.document(d.list.Selected()); len(ids) == 0 && one != nil {
+		ids = []string{one.id}
+	}
+	switch {
+	case len(ids) == 0:
+		return d.host.Say("move to a record first")
+	case !d.may("delete"):
+		return d.host.Say("you lack the right delete of " + d.place.Collection)
+	}
+	of := d.place.Namespace + "/" + d.place.Collection
+	text := []string{fmt.Sprintf("Delete %s of %s, with their files. They don't come back, but from a snapshot.", output.Count(len(ids), "record"), of), ""}
+	revisions := make([]string, len(ids))
+	for i, id := range ids {
+		one := d.document(id)
+		revisions[i] = revisionOf(one.record)
+		if i < shownOfMany {
+			text = append(text, "  "+id+"  "+one.row.Cells[0].Text)
+		}
+	}
+	if more := len(ids) - shownOfMany; more > 0 {
+		text = append(text, fmt.Sprintf("  … and %d more", more))
+	}
+	return confirmTyped(d.host, typedQuestion{
+		title: "Delete " + output.Count(len(ids), "record"), lines: text, word: d.place.Collection, does: "delete",
+		act: func() tea.Cmd {
+			return d.host.Act("deleting "+output.Count(len(ids), "record"), func(ctx context.Context) (string, error) { return d.deleteAll(ctx, ids, revisions) })
+		},
+	})
+}
+
+// deleteAll deletes records as they were when they were shown: what others have changed since stays.
+func (d *documents) deleteAll(ctx context.Context, ids, revisions []string) (done string, err error) {
+	deleted, changed, warning := 0, 0, ""
+	for i, id := range ids {
+		o := client.WriteOptions{}
+		if revisions[i] != "" {
+			o.IfMatch = strconv.Quote(revisions[i])
+		}
+		result, err := d.host.Client.DeleteRecord(ctx, d.place.Namespace, d.place.Collection, id, o)
+		switch {
+		case client.IsStatus(err, http.StatusNotFound):
+		case client.IsStatus(err, http.StatusPreconditionFailed):
+			changed++
+		case err != nil:
+			if deleted > 0 {
+				err = fmt.Errorf("%s deleted, %d not: %w", output.Count(deleted, "record"), len(ids)-i, err)
+			}
+			return "", err
+		default:
+			deleted++
+			if result.Warning != "" {
+				warning = "; " + result.Warning
+			}
+		}
+	}
+	done = output.Count(deleted, "record") + " deleted"
+	if changed > 0 {
+		done += fmt.Sprintf(", %d not: changed by others since they were shown", changed)
+	}
+	return done + warning, nil
+}
+
+// revisionOf is the revision of a record; "": it has none.
+func revisionOf(record []byte) string {
+	members, err := membersOf(record)
+	if err != nil {
+		return ""
+	}
+	i := slices.IndexFunc(members, func(m member) bool { return m.name == "_rev" })
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimSpace(string(members[i].value))
+}
