@@ -151,7 +151,7 @@ func printEvent(st *command.State, e api.RunEvent) error {
 	what, text := e.Event, e.Data.Message
 	switch {
 	case e.Event == api.EventProgress:
-		text = progressOf(e)
+		text = ProgressOf(e)
 	case e.Event == api.EventLog:
 		what = e.Data.Level
 	case e.Data.Status != "":
@@ -167,12 +167,12 @@ func Note(st *command.State, e api.RunEvent) {
 	case api.EventLog:
 		st.Notef("%s: %s", e.Data.Level, e.Data.Message)
 	case api.EventProgress:
-		st.Notef("%s", progressOf(e))
+		st.Notef("%s", ProgressOf(e))
 	}
 }
 
-// progressOf is what an event says of how far the run is.
-func progressOf(e api.RunEvent) string {
+// ProgressOf is what an event says of how far the run is.
+func ProgressOf(e api.RunEvent) string {
 	return progress(api.RunProgress{
 		Phase: e.Data.Phase, Collection: e.Data.Collection, Message: e.Data.Message,
 		Done: e.Data.Done, Total: e.Data.Total, BytesDone: e.Data.BytesDone, BytesTotal: e.Data.BytesTotal,

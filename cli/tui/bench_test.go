@@ -22,7 +22,9 @@ func loaded(b *testing.B, records, width, height int) tea.Model {
 	s.fail = map[string]api.Problem{"/_/blog/articles/_changes": {Status: 400, Code: "unsupported", Detail: "no feed"}}
 	st := &command.State{
 		InTTY: true, OutTTY: true, ErrTTY: true, Home: b.TempDir(), Version: "test", Now: time.Now, Transport: frametest.Transport{Handler: s.handler()},
-		Env: func(name string) (string, bool) { return map[string]string{"SVCCTL_TOKEN": "a-token"}[name], name == "SVCCTL_TOKEN" },
+		Env: func(name string) (string, bool) {
+			return map[string]string{"SVCCTL_TOKEN": "a-token"}[name], name == "SVCCTL_TOKEN"
+		},
 	}
 	st.Flags.Color, st.Flags.RequestTimeout = "always", time.Minute
 	model, closeAll, err := tui.NewWith(b.Context(), st, testEditor{s}, "blog")

@@ -49,7 +49,7 @@ const (
 	rereadRecords = 500
 	mostRecords   = 10_000
 	cheapToCount  = 100_000 // records in all that are counted again and again
-	smallLimit    = 10 // of a collection that by itself gives none
+	smallLimit    = 10      // of a collection that by itself gives none
 )
 
 // documentReader asks for records. It is for several goroutines, and says to each what is to be asked for now.

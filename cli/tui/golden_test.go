@@ -73,6 +73,11 @@ func scenes() []scene {
 				return replaceIn(file, "title: Title 0", "title: Title of mine")
 			}
 		}, way: documents("e")},
+		{name: "jobs", namespace: "blog", way: func(term terminal) { term.Press("5") }},
+		{name: "jobs-none", namespace: "blog", change: func(s *service) { s.jobs = nil }, way: func(term terminal) { term.Press("5") }},
+		{name: "job", namespace: "blog", way: func(term terminal) { term.Press("5", "d") }},
+		{name: "job-runs", namespace: "blog", way: func(term terminal) { term.Press("5", "enter") }},
+		{name: "job-run", namespace: "blog", way: func(term terminal) { term.Press("5", "enter", "enter") }},
 		{name: "projects", way: func(terminal) {}},
 		{name: "none", change: func(s *service) { s.projects = nil }, way: func(terminal) {}},
 		{name: "project", namespace: "shop", way: func(term terminal) {

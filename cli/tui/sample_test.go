@@ -56,6 +56,8 @@ func sample() *service {
 			}},
 		},
 		docs:     sampleDocs(3),
+		jobs:     sampleJobs(),
+		jobRuns:  sampleJobRuns(),
 		records:  []string{sampleFused, sampleFound},
 		reloaded: api.ReloadResult{Generation: 5, Changed: true},
 		profiles: []api.SnapshotProfile{

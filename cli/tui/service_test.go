@@ -34,14 +34,17 @@ type service struct {
 	snapshots   []api.Snapshot
 	snapRuns    []api.Run // newest first; one that is started comes before them
 	diff        api.SnapshotDiff
-	me          *api.Me  // nil: a user who may do everything
-	docs        []string // records of every collection, for lists without words
+	me          *api.Me // nil: a user who may do everything
+	jobs        []api.Job
+	jobRuns     []api.Run // of every job, newest first
+	docs        []string  // records of every collection, for lists without words
 	editor      func(file string) error
 
 	events chan api.ProjectEvent // of all projects
 	run    chan api.RunEvent     // of all runs that make indexes anew
 	snaps  chan api.RunEvent     // of all runs of snapshots
-	feed   chan api.Change       // of all collections; nil: there is none
+	feed   chan api.Change       // of all collections
+	job    chan api.RunEvent     // of all runs of jobs
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -150,6 +153,7 @@ func (s *service) handler() http.Handler {
 	})
 	s.giveSnapshots(give)
 	s.giveRecords(mux, give)
+	s.giveJobs(mux, give)
 	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/_/admin/events", func(w http.ResponseWriter, r *http.Request) {
 		stream(w, r, s.events, func(e api.ProjectEvent) (string, any) { return api.EventProject, e })
 	})
@@ -243,7 +247,7 @@ func inTerminal(t *testing.T, s *service, namespace string, color bool, fn func(
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s.events, s.run, s.snaps = make(chan api.ProjectEvent, 10), make(chan api.RunEvent, 10), make(chan api.RunEvent, 10)
-		s.feed = make(chan api.Change, 10)
+		s.feed, s.job = make(chan api.Change, 10), make(chan api.RunEvent, 10)
 		vars := map[string]string{"SVCCTL_TOKEN": "a-token"}
 		st := &command.State{
 			InTTY: true, OutTTY: true, ErrTTY: true, Home: t.TempDir(), Version: "test", Now: time.Now, Transport: s,
