@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/svcctl/svc/pkg/access"
 )
 
 const filesConfig = `
@@ -122,6 +125,119 @@ func TestOperations(t *testing.T) {
 				if p.Name == "replace" && strings.HasSuffix(path, "library") {
 					t.Error("a bulk update replaces nothing, and has it as a parameter")
 				}
+			}
+		}
+	}
+}
+
+const othersConfig = `
+namespace: blog
+collections:
+  - name: books
+    fields:
+      - {name: title, type: string}
+      - {name: state, type: string}
+      - {name: stock, type: number, readonly: true}
+      - {name: author, type: string, meta: {foreign: {collection: people}}}
+      - {name: agent, type: string, meta: {foreign: {collection: agents}}}
+      - {name: shadow, type: string, meta: {foreign: {collection: people}}}
+      - {name: cover, type: file}
+      - {name: draft, type: file}
+    permissions:
+      public: {methods: {get: {allow: true, lookup: true}, post: true, put: true}, readonlyFields: [state], hiddenFields: [shadow, draft]}
+      user: {methods: {}}
+  - name: plain
+    fields: [{name: author, type: string, meta: {foreign: {collection: people}}}]
+    permissions: {public: {methods: {get: true}}, user: {methods: {}}}
+  - name: people
+    fields: [{name: name, type: string}]
+    permissions: {public: {methods: {get: true}}, user: {methods: {}}}
+  - name: agents
+    fields: [{name: name, type: string}]
+    permissions: {public: {methods: {post: true}}, user: {methods: {}}}
+`
+
+// TestOthers: of relations to what the asker may not read, of hidden files, and of fields that they can't write, there is nothing where they would be of use.
+func TestOthers(t *testing.T) {
+	doc := encoded(t, seenBy(t, load(t, "", othersConfig), access.Anonymous()))
+	var got struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name   string
+				Schema struct {
+					Enum  []string
+					Items struct{ Enum []string }
+				}
+			}
+			RequestBody struct{ Content map[string]json.RawMessage }
+		}
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]json.RawMessage }
+		}
+	}
+	if err := json.Unmarshal(doc, &got); err != nil {
+		t.Fatal(err)
+	}
+	enum := func(path, parameter string) string {
+		for _, p := range got.Paths[path]["get"].Parameters {
+			if p.Name == parameter {
+				return strings.Join(append(p.Schema.Enum, p.Schema.Items.Enum...), " ")
+			}
+		}
+		return "none"
+	}
+	schemas := got.Components.Schemas
+	properties := func(name string) string { return strings.Join(slices.Sorted(maps.Keys(schemas[name].Properties)), " ") }
+	for _, tt := range []struct{ what, got, want string }{
+		{"lookup", enum("/_/blog/books", "lookup"), "author"},
+		{"lookup without the right", enum("/_/blog/plain", "lookup"), "none"},
+		{"files", enum("/_/blog/books/{id}/{field}/{name}", "field"), "cover"},
+		{"what is created", properties("books.create"), "agent author cover title"},
+		{"what is changed", properties("books.update"), "_rev agent author cover title"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.what, tt.got, tt.want)
+		}
+	}
+	for field, looked := range map[string]bool{"author": true, "agent": false} {
+		if is := strings.Contains(string(schemas["books"].Properties[field]), "$ref"); is != looked {
+			t.Errorf("%s can be a record: %v, want %v", field, is, looked)
+		}
+	}
+	if strings.Contains(string(schemas["plain"].Properties["author"]), "$ref") {
+		t.Error("without lookup a relation is described as a record")
+	}
+	for verb, op := range map[string]string{"post": "/_/blog/books", "put": "/_/blog/books/{id}"} {
+		if form := string(got.Paths[op][verb].RequestBody.Content["multipart/form-data"]); !strings.Contains(form, `"cover"`) || strings.Contains(form, `"draft"`) {
+			t.Errorf("%s takes %s", verb, form)
+		}
+	}
+	if strings.Contains(string(doc), "shadow") || strings.Contains(string(doc), "draft") {
+		t.Error("what is hidden is told of")
+	}
+}
+
+// TestNamesOfFields: names are spelt out where there are no others, and not too many.
+func TestNamesOfFields(t *testing.T) {
+	for _, tt := range []struct {
+		name, strict string
+		fields       int
+		spelt        bool
+	}{
+		{"few", "true", 3, true}, {"undeclared ones as well", "false", 3, false}, {"very many", "true", 1000, false},
+	} {
+		var config strings.Builder
+		config.WriteString("namespace: n\ncollections:\n  - name: c\n    strictFields: " + tt.strict + "\n    permissions: {public: {methods: {get: true}}, user: {methods: {}}}\n    fields:\n")
+		for i := range tt.fields {
+			fmt.Fprintf(&config, "      - {name: f%d, type: string}\n", i)
+		}
+		doc := encoded(t, seenBy(t, load(t, "", config.String()), access.Anonymous()))
+		for schema, name := range map[string]string{"c.field": `"f0"`, "c.order": `"-f0"`} {
+			if err := schemaOf(t, doc, schema).Validate("nothing"); (err != nil) != tt.spelt {
+				t.Errorf("%s: %s is spelt out: %v, want %v", tt.name, schema, err != nil, tt.spelt)
+			}
+			if err := schemaOf(t, doc, schema).Validate(strings.Trim(name, `"`)); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
 			}
 		}
 	}
