@@ -50,7 +50,7 @@ func runTraced(t *testing.T, change func(c *app.Config)) (*service, *tracetest.C
 		}
 	}
 	s.file("traced", "hooks/count.js", "module.exports = async (ctx) => { ctx.data.seen = await db.collection('notes').count({title: {$ne: '"+canary+"'}}) }\n")
-	s.file("traced", "hooks/thrown.js", "module.exports = (ctx) => { if (ctx.query.fail) throw ctx.error(418, '"+canary+"') }\n")
+	s.file("traced", "hooks/thrown.js", "module.exports = (ctx) => { if (ctx.query.fail) throw ctx.error(ctx.query.fail === '503' ? 503 : 418, '"+canary+"') }\n")
 	s.file("traced", "jobs/tidy.js", "module.exports = () => db.collection('notes').count()\n")
 	s.register("traced", tracedConfig)
 	return s, c
@@ -120,6 +120,14 @@ func testTraces(t *testing.T, change func(c *app.Config)) {
 	s.do("GET", "/api/v1/_/traced/notes/"+record+"?fail="+canary, token(collectionToken), withTrace(thrown)).want(t, http.StatusTeapot)
 	if tree := one(t, c, thrown); !strings.HasPrefix(tree, "GET /api/v1/_/{project}/{collection}/{id} 418 traced notes\n") || !strings.Contains(tree, "hooks/thrown.js traced notes thrown\n") {
 		t.Error(tree)
+	}
+	const broken = "9af7651916cd43dd8448eb211c80319c"
+	s.do("GET", "/api/v1/_/traced/notes/"+record+"?fail=503", token(collectionToken), withTrace(broken)).want(t, http.StatusServiceUnavailable)
+	one(t, c, broken)
+	for _, span := range c.Spans() {
+		if bad := span.Trace == broken; span.Kind == "server" && span.Bad != bad {
+			t.Errorf("%s is an error of the service: %v, want %v", span.Name, span.Bad, bad)
+		}
 	}
 	s.do("GET", "/api/v1/nowhere/"+canary+"?"+canary, withTrace(away)).want(t, http.StatusNotFound)
 	if tree := one(t, c, away); !strings.HasPrefix(tree, "request 404\n") {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/svcctl/svc/pkg/access"
-	"github.com/svcctl/svc/pkg/errs"
 	"github.com/svcctl/svc/pkg/openapi"
 	"github.com/svcctl/svc/pkg/project"
 )
@@ -51,11 +50,7 @@ func (c *Catalog) operations(ctx context.Context, who Asker, of *project.Collect
 		return out, nil
 	}
 	d, err := c.records.Describe(ctx, call)
-	switch {
-	case errs.KindOf(err) == errs.Denied && err != nil:
-		delete(out.Grants, access.Get)
-		return out, nil
-	case err != nil:
+	if err != nil {
 		return out, err
 	}
 	out.Projections = d.Projections
