@@ -7,6 +7,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/document"
 	"github.com/svcctl/svc/pkg/fieldtype"
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/schema"
@@ -44,7 +45,7 @@ func (b *builder) action(a *Action) {
 			op.body = bson.D{{Key: "type", Value: "object"}}
 			op.refusals = append(op.refusals, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 			if method.Data != nil {
-				op.body = b.input().object(method.Data, config.Data, true)
+				op.body = b.input(method.Data).object(method.Data, config.Data, true)
 				op.optional = len(method.Data.Required()) == 0
 			}
 		}
@@ -53,8 +54,16 @@ func (b *builder) action(a *Action) {
 	b.path(api.ActionPath(b.view.Project.Namespace, a.Name)[len(api.Prefix):], item)
 }
 
-// input makes the schemas of what an action takes.
-func (b *builder) input() *shape { return &shape{lang: b.view.Lang, write: true} }
+// input makes the schemas of what an action takes: without fields that can't be given, and without hidden ones, which can.
+func (b *builder) input(tree *fieldtype.Tree) *shape {
+	var without []string
+	tree.Walk(func(f *fieldtype.Field) {
+		if f.Hidden || f.Readonly {
+			without = append(without, f.Path)
+		}
+	})
+	return &shape{lang: b.view.Lang, write: true, veiled: true, without: document.NewPathSet(without...)}
+}
 
 // inputs are the parameters that an action takes.
 func (b *builder) inputs(tree *fieldtype.Tree, config []*schema.Field) []parameter {
@@ -62,10 +71,10 @@ func (b *builder) inputs(tree *fieldtype.Tree, config []*schema.Field) []paramet
 	if tree == nil {
 		return nil
 	}
-	s := b.input()
+	s := b.input(tree)
 	for _, f := range tree.Fields() {
 		c := configOf(config, f.Name)
-		if f.Hidden {
+		if s.without.Covers(f.Path) {
 			continue
 		}
 		value := s.typed(f, f.Type.Name(), c)

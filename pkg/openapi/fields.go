@@ -17,6 +17,7 @@ type shape struct {
 	write   bool
 	change  bool                            // of a write: of a record that is there, as its files may be
 	partial bool                            // of a change: what is absent stays as it is, so that nothing is required
+	veiled  bool                            // of a write: it takes fields that are hidden, and are told nobody
 	form    bool                            // of a write: files come as parts beside it, so that none is required in it
 	without *document.PathSet               // what the asker does not see, or can't write
 	target  func(f *fieldtype.Field) bson.D // the schema of what a lookup puts in the place of a relation; nil, or giving nil: nothing
@@ -32,7 +33,9 @@ func (s *shape) object(tree *fieldtype.Tree, config []*schema.Field, strict bool
 	if len(required) > 0 {
 		out = append(out, bson.E{Key: "required", Value: required})
 	}
-	untold := slices.ContainsFunc(tree.Fields(), func(f *fieldtype.Field) bool { return described(configOf(config, f.Name)).Disabled })
+	untold := slices.ContainsFunc(tree.Fields(), func(f *fieldtype.Field) bool {
+		return s.veiled && f.Hidden || described(configOf(config, f.Name)).Disabled
+	})
 	if s.write && (strict || !tree.Open()) && !untold {
 		out = append(out, bson.E{Key: "additionalProperties", Value: false})
 	}

@@ -242,3 +242,59 @@ func TestNamesOfFields(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatScriptsHide: fields of actions that are hidden are no parameters, a list that a script makes has no changes to follow, and who deletes one record does not
+// delete many.
+func TestWhatScriptsHide(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"run.js": "module.exports = () => []\n", "project.yaml": `
+namespace: n
+collections:
+  - name: made
+    fields: [{name: title, type: string}]
+    hooks: {get: {handle: {type: javascript, file: run.js}}}
+    permissions: {public: {methods: {get: true, delete: true}}, user: {methods: {}}}
+  - name: stored
+    fields: [{name: title, type: string}]
+    permissions: {public: {methods: {get: true, delete: {bulk: true}}}, user: {methods: {}}}
+actions:
+  - name: act
+    permissions: {public: {methods: {get: true, post: true}}, user: {methods: {}}}
+    hooks: {handle: {type: javascript, file: run.js}}
+    meta:
+      methods:
+        get: {query: [{name: shown, type: string}, {name: veiled, type: string, hidden: true}, {name: fixed, type: string, readonly: true}]}
+        post: {data: [{name: shown, type: string}, {name: in, type: object, subFields: [{name: veiled, type: string, hidden: true}]}, {name: fixed, type: string, readonly: true}]}
+  - name: closed
+    permissions: {public: {methods: {post: true}}, user: {methods: {}}}
+    hooks: {handle: {type: javascript, file: run.js}}
+    meta: {methods: {post: {data: [{name: shown, type: string}]}}}
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	doc := encoded(t, seenBy(t, load(t, dir, ""), access.Anonymous()))
+	var got struct{ Paths map[string]map[string]any }
+	if err := json.Unmarshal(doc, &got); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/_/n/made": "get", "/_/n/made/_changes": "", "/_/n/stored": "delete get", "/_/n/stored/_changes": "get", "/_/n/_/actions/act": "get post", "/_/n/_/actions/closed": "post",
+	} {
+		if verbs := strings.Join(slices.Sorted(maps.Keys(got.Paths[path])), " "); verbs != want {
+			t.Errorf("%s: %q, want %q", path, verbs, want)
+		}
+	}
+	if !strings.Contains(string(doc), "shown") || strings.Contains(string(doc), "veiled") || strings.Contains(string(doc), "fixed") {
+		t.Error("what is hidden, or can't be given, is told of")
+	}
+	for path, want := range map[string]string{
+		"/_/n/_/actions/act":    `{"type":"object","properties":{"shown":{"type":["string","null"]},"in":{"type":["object","null"]}},"additionalProperties":false}`, // in takes veiled
+		"/_/n/_/actions/closed": `{"type":"object","properties":{"shown":{"type":["string","null"]}},"additionalProperties":false}`,
+	} {
+		if !strings.Contains(string(doc), `"application/json":{"schema":`+want) {
+			t.Errorf("%s does not take %s", path, want)
+		}
+	}
+}
