@@ -335,9 +335,15 @@ func (r *projectReconciler) refuse(ctx context.Context, reg system.Project, head
 
 func publicText(err error) string { return errs.From(err).Message }
 
+// stopServing takes a project out of what is served, and has those who keep something of it, such as metrics and search indexes, let go of that.
+func (r *projectReconciler) stopServing(id string) {
+	r.Registry.Remove(id)
+	_ = errors.Join(r.Manager.Trigger(jobController, id), r.Manager.Trigger(searchController, id), r.Manager.Trigger(snapController, id)) // they are there: New adds them
+}
+
 // disable stops serving a project that stays registered.
 func (r *projectReconciler) disable(id string) {
-	r.Registry.Remove(id)
+	r.stopServing(id)
 	r.Watcher.Unwatch(id)
 	r.see(id, "")
 	r.Board.SetServed(id, 0, "")
@@ -352,7 +358,7 @@ func (r *projectReconciler) disable(id string) {
 
 // forget drops all that is known of a registration that is gone. The project's data stays in the store.
 func (r *projectReconciler) forget(ctx context.Context, id string) error {
-	r.Registry.Remove(id)
+	r.stopServing(id)
 	r.Watcher.Unwatch(id)
 	r.Board.Remove(id)
 	r.mu.Lock()
