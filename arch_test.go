@@ -176,7 +176,7 @@ var libraries = map[string]string{
 	"github.com/go-chi/chi/v5":              "httpapi",
 	"github.com/klauspost/compress":         "httpapi snapshot snapshot/archive",
 	"github.com/prometheus/client_golang":   "httpapi hooks controller jobs operation search/engine snapshot/due tracing app",
-	"github.com/prometheus/client_model":    "/cli/metrics",
+	"github.com/prometheus/client_model":    "app /cli/metrics",
 	"github.com/prometheus/common":          "/cli/metrics",
 	"github.com/fsnotify/fsnotify":          "dirwatch",
 	"github.com/netresearch/go-cron":        "schedule",

@@ -204,7 +204,7 @@ func (a *App) wire(ctx context.Context) error {
 	door, err := httpapi.New(httpapi.Config{
 		Records: parts.records, Actions: parts.actions, System: models, Audit: a.logs, Registry: registry, Auth: authn,
 		Control: a.control, Jobs: parts.jobs, Searches: searches.New(a.search, parts.runs), Snapshots: parts.snapshots, Keys: parts.keys, Assets: assets.New(cfg.Now, cfg.privateFiles()), Embedding: a.groups, Status: board, Ready: a.ready, Shutdown: a.shutdown, Logger: cfg.Logger, Now: cfg.Now,
-		Registerer: registerer, Gatherer: registerer, Tracer: a.tracer, Version: cfg.Version,
+		Registerer: registerer, Gatherer: servedOnly(registerer, a.registry), Tracer: a.tracer, Version: cfg.Version,
 		MaxBodySize: cfg.MaxBodySize, MaxImport: cfg.MaxImport, BodyMemory: bodiesFor(memory(), cfg.MaxBodySize), AdminHosts: cfg.AdminHosts, Fronts: cfg.Fronts,
 		TrustedProxies: cfg.TrustedProxies, MetricsPublic: cfg.MetricsPublic, MCP: cfg.MCP, Moment: a.gate.Moment,
 	})

@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -86,6 +87,30 @@ func measuredService(t *testing.T) *service {
 	s.do("POST", at+"_/admin/snapshots/"+id[1]+"/verify", admin, text(`{}`)).want(t, 202)
 	s.shows("/metrics", `svc_snapshot_last_verified_timestamp_seconds{namespace="measured",profile="daily"}`)
 	return s
+}
+
+// TestMetricsOfWhatIsGone: where projects come and go, their series go with them, and come back with them.
+func TestMetricsOfWhatIsGone(t *testing.T) {
+	s := run(t, nil)
+	s.file("brief", "h.js", "module.exports = () => 1")
+	const config = `
+namespace: brief
+collections: [{name: items, fields: [{name: title, type: string}], search: [{name: main, mode: text, fields: [title]}], permissions: {public: {methods: {get: true, post: true}}, user: {methods: {}}}}]
+actions: [{name: act, hooks: {handle: {type: javascript, file: h.js}}, permissions: {public: {methods: {get: true}}, user: {methods: {}}}}]
+jobs: [{name: yearly, cron: "@yearly", type: javascript, file: h.js}]
+snapshots: [{name: daily, retention: {keepLast: 3}}]
+`
+	id := s.register("brief", config)
+	s.do("POST", "/api/v1/_/brief/items", text(`{"title": "a"}`)).want(t, http.StatusCreated)
+	s.do("GET", "/api/v1/_/brief/_/actions/act").want(t, http.StatusOK)
+	for _, soon := range []string{`svc_request_duration_seconds_count{collection="items",method="POST",namespace="brief",status="201"} 1`, `svc_script_runs_total{namespace="brief",outcome="ok"} 1`,
+		`svc_snapshots{namespace="brief",profile="daily"}`, `svc_job_slots_skipped_total{job="yearly",namespace="brief"`} {
+		s.shows("/metrics", soon)
+	}
+	s.do("DELETE", "/api/v1/project/"+id, admin).want(t, http.StatusOK)
+	if all := s.do("GET", "/metrics"); strings.Contains(all.body, "brief") || !strings.Contains(all.body, `svc_request_duration_seconds_count{collection="",method="GET",namespace="",status="200"}`) {
+		t.Errorf("after the project: %s", all.body)
+	}
 }
 
 // exposed are the metrics of a service, by the names that queries have: those of a histogram's parts, too.

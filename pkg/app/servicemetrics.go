@@ -1,7 +1,10 @@
 package app
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/script"
@@ -75,4 +78,25 @@ func (m *serviceMetrics) Collect(out chan<- prometheus.Metric) {
 		gauge(m.places, float64(l.Computing), l.Name)
 		gauge(m.waiting, float64(l.Waiting), l.Name)
 	}
+}
+
+// servedOnly leaves out of what is measured the projects that are not served any more. What counts for them would stay until the service ends: series without end where projects come
+// and go, and the names of those that are gone.
+func servedOnly(all prometheus.Gatherer, served *project.Registry) prometheus.Gatherer {
+	gone := func(m *dto.Metric) bool {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "namespace" && l.GetValue() != "" {
+				_, err := served.Get(l.GetValue())
+				return err != nil
+			}
+		}
+		return false
+	}
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := all.Gather()
+		for _, f := range families {
+			f.Metric = slices.DeleteFunc(f.GetMetric(), gone)
+		}
+		return slices.DeleteFunc(families, func(f *dto.MetricFamily) bool { return len(f.GetMetric()) == 0 }), err
+	})
 }
