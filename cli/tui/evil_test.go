@@ -3,6 +3,7 @@ package tui_test
 import (
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/svcctl/svc/pkg/api"
@@ -16,7 +17,7 @@ const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\r\nbelow\t"
 func evilSample(t *testing.T, refusing bool) *service {
 	t.Helper()
 	s := sample()
-	for _, value := range []any{&s.projects, &s.statuses, &s.collections, &s.worker, &s.groups, &s.reloaded, &s.profiles, &s.snapshots, &s.snapRuns, &s.diff, &s.jobs, &s.jobRuns} {
+	for _, value := range []any{&s.projects, &s.statuses, &s.collections, &s.worker, &s.groups, &s.reloaded, &s.profiles, &s.snapshots, &s.snapRuns, &s.diff, &s.jobs, &s.jobRuns, &s.audit, &s.report} {
 		spoil(reflect.ValueOf(value).Elem(), evil)
 	}
 	for i := range s.projects {
@@ -34,6 +35,9 @@ func evilSample(t *testing.T, refusing bool) *service {
 			}
 			all[i] = string(spoiled)
 		}
+	}
+	for i := range s.audit {
+		s.audit[i].Before, s.audit[i].After = nil, []byte(`{"title":`+strconv.Quote("x")+`,"\\u001b]0;owned\\u0007":"\\u001b[2J"}`)
 	}
 	if !refusing {
 		return s

@@ -78,6 +78,18 @@ func scenes() []scene {
 		{name: "job", namespace: "blog", way: func(term terminal) { term.Press("5", "d") }},
 		{name: "job-runs", namespace: "blog", way: func(term terminal) { term.Press("5", "enter") }},
 		{name: "job-run", namespace: "blog", way: func(term terminal) { term.Press("5", "enter", "enter") }},
+		{name: "audit", namespace: "blog", way: func(term terminal) { term.Press("9") }},
+		{name: "audit-none", change: func(s *service) { s.audit = nil }, way: func(term terminal) { term.Press("9", "tab") }},
+		{name: "audit-find", namespace: "blog", way: func(term terminal) { term.Press("9", "/", "o", "p") }},
+		{name: "audit-entry", namespace: "blog", way: func(term terminal) { term.Press("9", "enter") }},
+		{name: "events", namespace: "blog", way: func(term terminal) {
+			term.Press("0")
+			for _, e := range sampleEvents() {
+				term.events <- e
+			}
+			term.Settle()
+		}},
+		{name: "events-all", way: func(term terminal) { term.Press("0", "tab") }},
 		{name: "projects", way: func(terminal) {}},
 		{name: "none", change: func(s *service) { s.projects = nil }, way: func(terminal) {}},
 		{name: "project", namespace: "shop", way: func(term terminal) {

@@ -229,20 +229,25 @@ func (p *project) doc(id string) (d widget.Doc, ok bool) {
 	}
 	for _, e := range p.events {
 		if id == eventID(e) {
-			d.Heading(e.Reason)
-			d.Field("Type", e.Type)
-			d.Field("Object", e.Object)
-			if e.Generation > 0 {
-				d.Field("Generation", strconv.FormatInt(e.Generation, 10))
-			}
-			d.Field("Count", strconv.FormatInt(e.Count, 10))
-			d.Field("First", when(e.FirstSeen))
-			d.Field("Last", when(e.LastSeen))
-			d.Field("Message", e.Message)
+			eventDoc(&d, e)
 			return d, true
 		}
 	}
 	return d, false
+}
+
+// eventDoc tells of an event.
+func eventDoc(d *widget.Doc, e api.ProjectEvent) {
+	d.Heading(e.Reason)
+	d.Field("Type", e.Type)
+	d.Field("Object", e.Object)
+	if e.Generation > 0 {
+		d.Field("Generation", strconv.FormatInt(e.Generation, 10))
+	}
+	d.Field("Count", strconv.FormatInt(e.Count, 10))
+	d.Field("First", when(e.FirstSeen))
+	d.Field("Last", when(e.LastSeen))
+	d.Field("Message", e.Message)
 }
 
 // when is a moment; "" for none.

@@ -56,6 +56,7 @@ func sample() *service {
 			}},
 		},
 		docs:     sampleDocs(3),
+		audit:    sampleAudit(5),
 		jobs:     sampleJobs(),
 		jobRuns:  sampleJobRuns(),
 		records:  []string{sampleFused, sampleFound},

@@ -34,7 +34,9 @@ type service struct {
 	snapshots   []api.Snapshot
 	snapRuns    []api.Run // newest first; one that is started comes before them
 	diff        api.SnapshotDiff
-	me          *api.Me // nil: a user who may do everything
+	me          *api.Me          // nil: a user who may do everything
+	audit       []api.AuditEntry // of every log, newest first
+	report      api.AuditReport
 	jobs        []api.Job
 	jobRuns     []api.Run // of every job, newest first
 	docs        []string  // records of every collection, for lists without words
@@ -154,6 +156,9 @@ func (s *service) handler() http.Handler {
 	s.giveSnapshots(give)
 	s.giveRecords(mux, give)
 	s.giveJobs(mux, give)
+	give("GET /audit", s.listAudit)
+	give("GET /_/{p}/_/audit", s.listAudit)
+	give("GET /audit/verify", func(*http.Request) any { return s.report })
 	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/_/admin/events", func(w http.ResponseWriter, r *http.Request) {
 		stream(w, r, s.events, func(e api.ProjectEvent) (string, any) { return api.EventProject, e })
 	})

@@ -194,6 +194,12 @@ func (l *List) SelectSection() {
 	}
 }
 
+// At is the place of the cursor among the rows that are shown.
+func (l *List) At() int { return l.at }
+
+// Home puts the cursor on the first row.
+func (l *List) Home() { l.move(0) }
+
 // Left is how many rows are shown below the one with the cursor.
 func (l *List) Left() int { return max(l.count-1-l.at, 0) }
 
