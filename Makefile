@@ -15,7 +15,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help agents build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs samples clean
+.PHONY: help agents build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs samples package clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-15s %s\n", $$1, $$2}'
@@ -109,6 +109,9 @@ samples: ## Write the content of the sample projects anew, and their types of sc
 	$(GO) run ./scripts/samples projects
 	$(GO) run ./cmd/svcctl project types projects/blog
 	$(GO) run ./cmd/svcctl project types projects/shop
+
+package: ## Make archives, deb, rpm and apk in dist, without publishing (ZIG='python3 -m ziglang' where zig is not in PATH; TARGETS=linux_amd64 for less)
+	@GO='$(GO)' TARGETS='$(TARGETS)' sh scripts/package.sh
 
 clean: ## Remove what was built (not ./data)
 	rm -rf bin dist

@@ -160,7 +160,7 @@ func newWorkerCmd() *cobra.Command {
 const workerCommand = "worker"
 
 func serve(ctx context.Context, cfg app.Config) error {
-	began := time.Now()
+	began, manager := time.Now(), serviceManager()
 	cfg.HashCommand, cfg.Judge = hashCommand(), trial.Judge{}
 	a, err := app.New(ctx, cfg)
 	if err != nil {
@@ -169,9 +169,12 @@ func serve(ctx context.Context, cfg app.Config) error {
 	shareCores()
 	debug.FreeOSMemory() // what reading the projects' files has left behind is many times what is kept of them
 	cfg.Logger.InfoContext(ctx, "serving", "address", a.Addr(), "version", cfg.Version, "started_in", time.Since(began).Round(time.Millisecond).String())
+	manager.tell(ctx, cfg.Logger, "READY=1")
+	told := context.AfterFunc(ctx, func() { manager.tell(context.WithoutCancel(ctx), cfg.Logger, "STOPPING=1") })
 	stop := paceGC()
 	err = a.Run(ctx)
 	stop()
+	told()
 	cfg.Logger.InfoContext(context.WithoutCancel(ctx), "stopped", "reason", stopReason(ctx, err))
 	return err
 }
