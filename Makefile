@@ -15,7 +15,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help agents build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs samples package clean
+.PHONY: help agents build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs pictures samples package clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-15s %s\n", $$1, $$2}'
@@ -104,6 +104,9 @@ golden: docs ## Write the golden files of the tests anew; look at the difference
 docs: ## Write docs/settings.md and docs/config.md from the code
 	$(GO) test ./cmd/svcd -run '^TestSettingsDoc$$' -count=1 -args -update
 	$(GO) test ./docs -run '^TestConfigDoc$$' -count=1 -args -update
+
+pictures: ## Draw the pictures of terminals in docs/pictures anew, from what the programs show
+	@mkdir -p docs/pictures && $(GO) test ./cli -run '^TestPictures$$' -count=1 -args -pictures '$(abspath docs/pictures)'
 
 samples: ## Write the content of the sample projects anew, and their types of scripts
 	$(GO) run ./scripts/samples projects

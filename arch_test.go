@@ -202,6 +202,7 @@ var libraries = map[string]string{
 	"charm.land/lipgloss/v2":                "/cli/tui",
 	"github.com/charmbracelet/x/ansi":       "/cli/tui",
 	"github.com/charmbracelet/x/vt":         "/cli/tui/frame/frametest",
+	"github.com/charmbracelet/ultraviolet":  "/cli/tui/frame/frametest",
 	"github.com/charmbracelet/colorprofile": "/cli/tui",
 	"github.com/creack/pty":                 "/cli/tui/frame/frametest",
 	"github.com/spf13/pflag":                "/cli /cmd",
