@@ -95,6 +95,13 @@ func TestColorIsOnlyPaint(t *testing.T) {
 	if strings.Contains(plain, "\x1b") || !strings.Contains(colored, "\x1b[32mTrue\x1b[0m") {
 		t.Fatalf("plain %q, colored %q", plain, colored)
 	}
+	// What pads the last cell is taken away when it is painted, too: a terminal would break the line for it.
+	last := output.NewTable("WHY", "READY")
+	last.Row("x", output.Style{Color: true}.State("True"))
+	last.Row("a longer text", output.Style{Color: true}.State("Unknown"))
+	if got := printed(t, output.Printer{Format: "table", NoHeaders: true}, output.Result{Table: last}); got != "x               \x1b[32mTrue\x1b[0m\na longer text   \x1b[33mUnknown\x1b[0m\n" {
+		t.Errorf("got %q", got)
+	}
 	for _, code := range []string{"31", "32", "33", "0"} {
 		colored = strings.ReplaceAll(colored, "\x1b["+code+"m", "")
 	}

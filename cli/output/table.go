@@ -183,11 +183,25 @@ func (t *Table) write(w io.Writer, wide, noHeaders bool) error {
 		return fmt.Errorf("render the table: %w", err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+		if _, err := io.WriteString(w, trimmed(line)+"\n"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// trimmed is a line without what pads its last cell, which stands before the end of a color when that cell is painted: a terminal would break
+// the line for nothing.
+func trimmed(line string) string {
+	const reset = "\x1b[0m"
+	text, painted := strings.TrimRight(line, " \n"), false
+	for strings.HasSuffix(text, reset) {
+		text, painted = strings.TrimRight(strings.TrimSuffix(text, reset), " "), true
+	}
+	if painted && strings.LastIndex(text, "\x1b[") > strings.LastIndex(text, reset) {
+		text += reset
+	}
+	return text
 }
 
 // Fields is a two-column listing of one thing: "Name:  value".

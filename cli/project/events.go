@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ type eventsOptions struct {
 	st        *command.State
 	Namespace string
 	Watch     bool
+	For       string
 }
 
 func newEvents(st *command.State, runF func(context.Context, *eventsOptions) error) *cobra.Command {
@@ -28,8 +30,10 @@ func newEvents(st *command.State, runF func(context.Context, *eventsOptions) err
 		Long: `Show what the service did with a project, and what it found out about it, the latest last: which generation is served, why a
 config is refused, indexes, jobs that failed. What comes again is counted. The service keeps the latest 100.
 
-With --watch it goes on, until you interrupt it; -o json gives an object a line then.`,
+With --for, only what is about one thing of the project is shown, such as job/cleanup. With --watch it goes on, until you interrupt it; -o json gives
+an object a line then.`,
 		Example: `  svcctl project events blog
+  svcctl project events shop --for job/cleanup
   svcctl project events blog --watch`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
@@ -41,6 +45,7 @@ With --watch it goes on, until you interrupt it; -o json gives an object a line 
 			return runEvents(ctx, opts)
 		}),
 	}
+	cmd.Flags().StringVar(&opts.For, "for", "", "only what is about this: KIND/NAME, such as job/cleanup, or project")
 	cmd.Flags().BoolVarP(&opts.Watch, "watch", "w", false, "go on with what comes")
 	return cmd
 }
@@ -52,12 +57,18 @@ func runEvents(ctx context.Context, opts *eventsOptions) error {
 		return err
 	}
 	if opts.Watch {
-		return c.FollowProjectEvents(ctx, opts.Namespace, 0, func(e api.ProjectEvent) error { return showEvent(st, e) })
+		return c.FollowProjectEvents(ctx, opts.Namespace, 0, func(e api.ProjectEvent) error {
+			if !opts.about(e) {
+				return nil
+			}
+			return showEvent(st, e)
+		})
 	}
 	page, err := c.ProjectEvents(ctx, opts.Namespace)
 	if err != nil {
 		return err
 	}
+	page.Items = slices.DeleteFunc(page.Items, func(e api.ProjectEvent) bool { return !opts.about(e) })
 	t := output.NewTable("LAST", "TYPE", "REASON", "COUNT", "MESSAGE", "+OBJECT", "+FIRST")
 	result := output.Result{Value: page, Table: t}
 	for _, e := range slices.Backward(page.Items) {
@@ -65,10 +76,21 @@ func runEvents(ctx context.Context, opts *eventsOptions) error {
 		result.Names = append(result.Names, "event/"+strconv.FormatInt(e.ID, 10))
 	}
 	if len(page.Items) == 0 {
-		st.Notef("%s has no events", opts.Namespace)
+		st.Notef("%s has no events%s", opts.Namespace, strings.TrimSuffix(" for "+opts.For, " for "))
 	}
 	st.FitTable(t)
 	return st.Printer().Print(result)
+}
+
+// about says whether an event is about what --for names. Events of the project itself name nothing.
+func (opts *eventsOptions) about(e api.ProjectEvent) bool {
+	switch opts.For {
+	case "", e.Object:
+		return true
+	case "project", "project/" + opts.Namespace:
+		return e.Object == ""
+	}
+	return false
 }
 
 // showEvent prints one event of a watch: a line of text, or of JSON.
@@ -86,9 +108,8 @@ func showEvent(st *command.State, e api.ProjectEvent) error {
 }
 
 func eventType(p output.Printer, e api.ProjectEvent) output.Painted {
-	painted := p.Style.State(e.Type)
 	if e.Type == "Warning" {
-		painted.Paint = p.Style.Yellow
+		return p.Style.Toned(e.Type, output.ToneWarn)
 	}
-	return painted
+	return output.Painted{Text: e.Type} // it is as it should be
 }
