@@ -18,7 +18,7 @@ type listOptions struct {
 	st           *command.State
 	Since, Until string
 	Op, Actor    string
-	All          bool
+	All, Follow  bool
 	Query        client.Query
 }
 
@@ -32,8 +32,12 @@ func newList(st *command.State) *cobra.Command {
 service itself (users, projects, logins, …), which is for administrators; with it, that of the project's records, as far as
 you may read them; a context's namespace doesn't count here. Both take the right audit.read. -o json shows the states before and after.
 
+With --follow, the entries of the last page come in the order in which they were made, and it goes on with what comes, until you interrupt it;
+-o json gives an object a line then.
+
 A filter can name id, at, kind, op, collection, recordId, actor.kind, actor.id, actor.name, tokenId, requestId and address.`,
 		Example: `  svcctl audit list --since 1d --op delete --actor ann
+  svcctl audit list --follow --since 1h
   svcctl audit list -n blog --filter '{"collection": "articles", "op": "delete"}' -o json`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -47,6 +51,10 @@ A filter can name id, at, kind, op, collection, recordId, actor.kind, actor.id, 
 	cmd.Flags().IntVar(&opts.Query.Limit, "limit", 0, "entries of a page (default 100)")
 	cmd.Flags().StringVar(&opts.Query.After, "after", "", "cursor of the page before (its next)")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "every page")
+	cmd.Flags().BoolVar(&opts.Follow, "follow", false, "go on with what comes")
+	cmd.MarkFlagsMutuallyExclusive("follow", "all")
+	cmd.MarkFlagsMutuallyExclusive("follow", "until")
+	cmd.MarkFlagsMutuallyExclusive("follow", "after")
 	return cmd
 }
 
@@ -60,6 +68,9 @@ func runList(ctx context.Context, opts *listOptions) error {
 	c, err := st.Client()
 	if err != nil {
 		return err
+	}
+	if opts.Follow {
+		return follow(ctx, c, opts, q)
 	}
 	page, err := read(ctx, c, opts, q)
 	if err != nil {
