@@ -74,12 +74,14 @@ func runRender(opts *renderOptions) error {
 }
 
 func newExplain(st *command.State) *cobra.Command {
-	return &cobra.Command{
+	recursive := false
+	cmd := &cobra.Command{
 		Use:   "explain KIND[.MEMBER]... | MEMBER...",
 		Short: "Say what a member of a config file is",
 		Long: `Say of a member of a config file what it may be, its default and what it means, and which members it has, without a service. A path
 begins with a kind of config file, or with a member of the project file; lists and names are passed through.`,
 		Example: `  svcctl project explain collection.fields.meta.widget
+  svcctl project explain collection --recursive
   svcctl project explain jobs -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -93,8 +95,15 @@ begins with a kind of config file, or with a member of the project file; lists a
 			}
 			return completePath(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return runExplain(st, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if recursive {
+				return runExplainAll(st, args[0])
+			}
+			return runExplain(st, args[0])
+		},
 	}
+	cmd.Flags().BoolVar(&recursive, "recursive", false, "list all members below it, and those of these, with their types")
+	return cmd
 }
 
 // completePath offers the members behind the last dot of a path.
