@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -109,6 +111,9 @@ func (st *State) Explain(ctx context.Context, err error) (message, hint string) 
 	return r.message, r.hint
 }
 
+// ExitOf gives the exit code that an error ends a command with.
+func (st *State) ExitOf(ctx context.Context, err error) int { return st.explain(ctx, err).exit }
+
 // exitOfStatus is the table from the service's refusals to exit codes; any other status is ExitFailed.
 func exitOfStatus(status int) int {
 	switch status {
@@ -156,6 +161,8 @@ func (st *State) reportOf(ctx context.Context, err error) report {
 		if r.hint = st.hint(ctx, refused); r.code == "snapshot_not_found" && r.hint != "" { // which is the same advice, with the command
 			r.message, _, _ = strings.Cut(r.message, ": look at ")
 		}
+	case isShape(err):
+		r.code = "output"
 	case errors.Is(err, context.DeadlineExceeded):
 		r.exit, r.code = ExitTimeout, "timeout"
 		r.hint = "allow more with --timeout or --request-timeout"
@@ -172,6 +179,13 @@ func (st *State) reportOf(ctx context.Context, err error) report {
 		r.exit = other.exit
 	}
 	return r
+}
+
+// isShape says that an expression of the user failed on what there was.
+func isShape(err error) bool {
+	_, failed := errors.AsType[*output.ShapeError](err)
+	_, other := errors.AsType[*output.NotJSONError](err)
+	return failed || other
 }
 
 // hint says what to do about a refusal.
@@ -245,9 +259,19 @@ func (st *State) Fail(ctx context.Context, err error) int {
 	if r.message == "" {
 		return r.exit
 	}
-	if st.Flags.Output == output.FormatJSON {
+	if st.Flags.Output == output.FormatJSON && (st.shaped == nil || st.asJSON) {
 		writeErrorJSON(st.Err, r)
 		return r.exit
+	}
+	for _, p := range r.problems {
+		if !st.InCI() { // which shows them beside the files
+			break
+		}
+		text := p.Message
+		if p.Path != "" {
+			text = p.Path + ": " + text
+		}
+		fmt.Fprintln(st.Err, Annotation(path.Join(filepath.ToSlash(st.ProblemFolder), p.File), p.Line, p.Column, text, p.Warning))
 	}
 	style := st.Style(st.ErrTTY)
 	fmt.Fprintln(st.Err, style.Red("error:"), output.EscapeLines(r.message))
@@ -303,6 +327,23 @@ func ProblemLine(p api.ConfigProblem) string {
 	}
 	b.WriteString(p.Message)
 	return b.String()
+}
+
+// InCI says that GitHub Actions runs this, which takes annotations.
+func (st *State) InCI() bool {
+	value, _ := st.Env("GITHUB_ACTIONS")
+	return value == "true"
+}
+
+// Annotation is a problem as GitHub Actions takes it in the output of a step.
+func Annotation(file string, line, column int, text string, warning bool) string {
+	level := "error"
+	if warning {
+		level = "warning"
+	}
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, property.Replace(file), line, column, output.Escape(data.Replace(text)))
 }
 
 // writeErrorJSON is the form of errors for programs.

@@ -157,7 +157,7 @@ func (m Model[T, W]) DeleteCmd(st *State, short string) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
+	YesFlag(cmd, &yes)
 	return cmd
 }
 

@@ -30,14 +30,21 @@ type State struct {
 	ReadSecret            func() (string, error) // reads a line from the terminal without showing it
 	Transport             http.RoundTripper      // nil is a transport of our own
 	Version               string
+	ProblemFolder         string   // where the files are that a refusal tells problems of; "": it is not known
 	Compiler              []string // command line of a process that compiles scripts; nil: this one does
 
 	Flags Flags
 
-	file   *settings.File
-	target *target
-	isSet  func(flag string) bool
-	root   *cobra.Command // what Register was given
+	file       *settings.File
+	target     *target
+	isSet      func(flag string) bool
+	root       *cobra.Command  // what Register was given
+	ctx        context.Context // of the command that runs
+	shaped     *output.ShapeWriter
+	order      output.Order
+	sorted     bool // --sort-by has sorted a list
+	completing bool // the tab key asks: answers are kept for a while, and nobody is asked anything
+	asJSON     bool // errors are told as JSON
 }
 
 // Flags are the global flags. Where a flag is not given, SVCCTL_<NAME> is taken, then the context.
@@ -50,6 +57,7 @@ type Flags struct {
 	Insecure                             bool
 	RequestTimeout                       time.Duration
 	Output, Color                        string
+	JQ, Template, SortBy                 string
 	NoColor, NoHeaders, Quiet            bool
 }
 
@@ -70,63 +78,38 @@ func (st *State) Register(root *cobra.Command) {
 	fl.StringVar(&f.CAFile, "ca-file", "", "PEM file with the authorities that the server's certificate may come from")
 	fl.BoolVar(&f.Insecure, "insecure-skip-tls-verify", false, "accept any certificate (for testing only)")
 	fl.DurationVar(&f.RequestTimeout, "request-timeout", time.Minute, "longest wait for one answer, 0 for no limit")
-	fl.StringVarP(&f.Output, "output", "o", output.FormatTable, "output format: "+strings.Join(output.Formats(), ", "))
+	fl.StringVarP(&f.Output, "output", "o", output.FormatTable, "output format: "+strings.Join(output.Formats(), ", ")+", jsonpath=…, custom-columns=…, go-template=…")
+	fl.StringVar(&f.JQ, "jq", "", "print what a jq expression makes of the JSON, as in '.items[].namespace'")
+	fl.StringVar(&f.Template, "template", "", "print what a Go template makes of the JSON")
+	fl.StringVar(&f.SortBy, "sort-by", "", "sort a list by a path in its items, as in .createdAt; -.createdAt for descending")
 	fl.BoolVar(&f.NoHeaders, "no-headers", false, "tables without headings")
 	fl.StringVar(&f.Color, "color", "auto", "color: auto, always, never")
 	fl.BoolVar(&f.NoColor, "no-color", false, "the same as --color=never")
 	fl.BoolVarP(&f.Quiet, "quiet", "q", false, "no progress, notes and hints on stderr")
 }
 
-// Prepare takes what the flags leave open from the environment, and checks it. extraFormats are -o formats that only
-// the command has.
-func (st *State) Prepare(cmd *cobra.Command, extraFormats ...string) error {
-	fl := cmd.Flags()
-	st.isSet = fl.Changed
-	for _, name := range []string{
-		"config", "context", "server", "namespace", "ca-file", "insecure-skip-tls-verify", "request-timeout", "output",
-		"no-headers", "color", "no-color", "quiet",
-	} {
-		value, ok := st.Env(envName(name))
-		if !ok || value == "" || fl.Changed(name) {
-			continue
-		}
-		if err := fl.Lookup(name).Value.Set(value); err != nil {
-			return Usagef("%s=%q: %v", envName(name), value, err)
-		}
-	}
-	if err := output.CheckFormat(st.Flags.Output, extraFormats...); err != nil {
-		wrong := st.Flags.Output
-		st.Flags.Output = output.FormatTable
-		return Usagef("-o %s: %v", wrong, err)
-	}
-	switch st.Flags.Color {
-	case "auto", "always", "never":
-	default:
-		return Usagef("--color %s: want auto, always or never", st.Flags.Color)
-	}
-	if st.Flags.RequestTimeout < 0 {
-		return Usagef("--request-timeout %s: want 0 or more", st.Flags.RequestTimeout)
-	}
-	return nil
-}
-
 // FormatGiven says whether the user chose an output format.
 func (st *State) FormatGiven() bool {
+	if st.shaped != nil {
+		return true
+	}
 	value, _ := st.Env(envName("output"))
 	return value != "" || st.isSet != nil && st.isSet("output")
 }
 
-func envName(flag string) string {
-	return "SVCCTL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
 // Printer writes results to stdout.
 func (st *State) Printer() output.Printer {
-	return output.Printer{W: st.Stdout(), Format: st.Flags.Output, NoHeaders: st.Flags.NoHeaders, Style: st.Style(st.OutTTY)}
+	return output.Printer{W: st.Stdout(), Format: st.Flags.Output, NoHeaders: st.Flags.NoHeaders, Style: st.Style(st.OutTTY), Order: st.order}
 }
 
-// Stdout is where data goes. A reader that has gone away gives ErrOutputClosed.
-func (st *State) Stdout() io.Writer { return dataWriter{st.Out} }
+// Stdout is where data goes. A reader that has gone away gives ErrOutputClosed. With --jq and the like, what goes there is
+// JSON, of which it makes what was asked for.
+func (st *State) Stdout() io.Writer {
+	if st.shaped != nil {
+		return st.shaped
+	}
+	return dataWriter{st.Out}
+}
 
 // ErrOutputClosed says that the reader of stdout has gone away, as head does; nothing is wrong then.
 var ErrOutputClosed = errors.New("output closed")

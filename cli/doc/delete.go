@@ -47,7 +47,7 @@ goes without. --dry-run says what would be deleted, and --max-affected refuses t
 	filterFlag(cmd, &opts.Filter)
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", "revision that the record must still have")
 	opts.register(cmd)
-	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask")
+	command.YesFlag(cmd, &opts.Yes)
 	cmd.MarkFlagsMutuallyExclusive("filter", "if-match")
 	return cmd
 }

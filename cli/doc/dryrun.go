@@ -19,7 +19,7 @@ type bounds struct {
 }
 
 func dryRunFlag(cmd *cobra.Command, dryRun *bool) {
-	cmd.Flags().BoolVar(dryRun, "dry-run", false, "say what would be done, and do nothing")
+	command.DryRunFlag(cmd, dryRun, "say what would be done, and do nothing")
 }
 
 // register adds the flags of a verb that can write many records.

@@ -105,7 +105,7 @@ enough: the service goes on by itself.`,
 			return command.NotRun(runSync(ctx, st, namespace, opts))
 		}),
 	}
-	cmd.Flags().BoolVarP(&opts.yes, "yes", "y", false, "don't ask")
+	command.YesFlag(cmd, &opts.yes)
 	command.AllowFlag(cmd, &opts.allow)
 	cmd.Flags().DurationVar(&opts.timeout, "timeout", 0, "longest wait, 0 for no limit")
 	return cmd

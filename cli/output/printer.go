@@ -20,7 +20,7 @@ const (
 	FormatName  = "name"
 )
 
-// Formats gives those that every command has.
+// Formats gives those that every command has, beside those that take an expression (ShapeFormats).
 func Formats() []string {
 	return []string{FormatTable, FormatWide, FormatJSON, FormatYAML, FormatName}
 }
@@ -31,6 +31,9 @@ func CheckFormat(format string, extra ...string) error {
 	if slices.Contains(all, format) {
 		return nil
 	}
+	for _, name := range ShapeFormats() {
+		all = append(all, name+"=…")
+	}
 	return fmt.Errorf("unknown output format %q: want one of %s", format, strings.Join(all, ", "))
 }
 
@@ -40,6 +43,7 @@ type Printer struct {
 	Format    string
 	NoHeaders bool
 	Style     Style
+	Order     Order // of lists
 }
 
 // Result is what a command shows. Each member serves some formats.
@@ -51,6 +55,10 @@ type Result struct {
 
 // Print writes r.
 func (p Printer) Print(r Result) error {
+	r, err := p.Order.sorted(r)
+	if err != nil {
+		return err
+	}
 	switch p.Format {
 	case FormatJSON:
 		return p.JSON(r.Value)

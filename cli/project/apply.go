@@ -19,6 +19,7 @@ type applyOptions struct {
 	Dirs    []string
 	DryRun  bool
 	Yes     bool
+	Wait    bool
 	Allow   string
 	Timeout time.Duration
 }
@@ -52,8 +53,9 @@ directories, one is applied after the other, and none behind one that fails.`,
 		},
 	}
 	cmd.Flags().StringArrayVarP(&opts.Dirs, "file", "f", nil, "directory with the files to apply, as an argument is")
-	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "show the plan and change nothing")
-	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask")
+	command.DryRunFlag(cmd, &opts.DryRun, "show the plan and change nothing")
+	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "wait until it is Ready; --wait=false ends when it is served")
+	command.YesFlag(cmd, &opts.Yes)
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
 	command.AllowFlag(cmd, &opts.Allow)
 	return cmd
@@ -74,6 +76,7 @@ func runApply(ctx context.Context, opts *applyOptions) error {
 
 func applyDir(ctx context.Context, opts *applyOptions, dir string) error {
 	st := opts.st
+	st.ProblemFolder = dir
 	f, err := openFolder(dir)
 	if err != nil {
 		return err
@@ -170,6 +173,9 @@ func applied(ctx context.Context, opts *applyOptions, c *client.Client, p *api.P
 	patience := 0
 	if !result.Changed {
 		patience = settleLooks
+	}
+	if !opts.Wait {
+		return showReload(opts.st, p.Namespace, result)
 	}
 	status, waitErr := waitReady(ctx, c, p, patience)
 	if status != nil {

@@ -72,6 +72,7 @@ func runDiff(ctx context.Context, opts *diffOptions) error {
 	namespace := opts.Namespace
 	var archive []byte
 	if opts.Dir != "" {
+		st.ProblemFolder = opts.Dir
 		f, err := openFolder(opts.Dir)
 		if err != nil {
 			return err

@@ -49,7 +49,7 @@ With --wait it also waits until the project is Ready, as svcctl project reload d
 	}
 	cmd.Flags().Int64Var(&opts.To, "to", 0, "the generation to serve again")
 	cmd.Flags().BoolVar(&opts.Wait, "wait", false, "wait until it is Ready, too")
-	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask")
+	command.YesFlag(cmd, &opts.Yes)
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
 	return cmd
 }

@@ -57,7 +57,7 @@ covered than --coverage-min), 2 when they could not be run.`,
 			if len(args) > 0 {
 				opts.Path = args[0]
 			}
-			if ci, _ := st.Env("GITHUB_ACTIONS"); ci == "true" && !st.FormatGiven() {
+			if st.InCI() && !st.FormatGiven() {
 				st.Flags.Output = formatGitHub
 			}
 			if opts.CoverageMin < 0 || opts.CoverageMin > 100 {

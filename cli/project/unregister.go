@@ -33,7 +33,7 @@ registered again, everything is there as before.`,
 			return runUnregister(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask")
+	command.YesFlag(cmd, &opts.Yes)
 	return cmd
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +48,7 @@ all is valid, 1 when something is not (with --strict: or is warned of), 2 when i
 			if len(args) == 0 {
 				opts.Paths = []string{"."}
 			}
-			if ci, _ := st.Env("GITHUB_ACTIONS"); ci == "true" && !st.FormatGiven() {
+			if st.InCI() && !st.FormatGiven() {
 				st.Flags.Output = formatGitHub
 			}
 			if runF != nil {
@@ -197,16 +196,9 @@ func summary(st *command.State, v validation) {
 
 // annotation is a problem as a GitHub workflow command.
 func annotation(p schema.Problem) string {
-	level := "error"
-	if p.Warning {
-		level = "warning"
-	}
 	text := p.Message
 	if p.Path != "" {
 		text = p.Path + ": " + text
 	}
-	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s",
-		level, property.Replace(p.File), p.Line, p.Column, output.Escape(data.Replace(text)))
+	return command.Annotation(p.File, p.Line, p.Column, text, p.Warning)
 }

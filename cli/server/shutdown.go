@@ -21,7 +21,7 @@ instances go on, and whatever watches over the process may start it again. It ta
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runShutdown(cmd.Context(), st, yes) },
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
+	command.YesFlag(cmd, &yes)
 	return cmd
 }
 

@@ -58,6 +58,6 @@ func newDelete(st *command.State) *cobra.Command {
 		t.Row(id)
 		return st.Printer().Print(output.Result{Value: map[string]string{"id": id}, Table: t, Names: []string{command.SnapshotName + id}})
 	})
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
+	command.YesFlag(cmd, &yes)
 	return cmd
 }

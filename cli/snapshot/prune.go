@@ -47,8 +47,8 @@ verified one, stay whatever the rules say. It asks first; --yes goes without.
 		return runPrune(ctx, st, c, opts)
 	})
 	cmd.ValidArgsFunction = st.CompleteProfiles()
-	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "say what would be removed, and why, and remove nothing")
-	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "don't ask")
+	command.DryRunFlag(cmd, &opts.DryRun, "say what would be removed, and why, and remove nothing")
+	command.YesFlag(cmd, &opts.Yes)
 	opts.Wait.Register(cmd)
 	return cmd
 }

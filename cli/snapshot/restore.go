@@ -32,7 +32,7 @@ func (h *How) Register(st *command.State, cmd *cobra.Command) {
 	fl.BoolVar(&h.NoMedia, "no-media", false, "leave the files of records as they are")
 	fl.StringVar(&h.Mode, "mode", api.RestoreReplace, "replace: records that it does not have go; merge: they stay")
 	fl.StringVar(&h.Into, "to-namespace", "", "restore into this project, which is made if it is not registered (default the project itself)")
-	fl.BoolVar(&h.DryRun, "dry-run", false, "show what would change, and change nothing")
+	command.DryRunFlag(cmd, &h.DryRun, "show what would change, and change nothing")
 	fl.BoolVarP(&h.Yes, "yes", "y", false, "don't ask")
 	h.Wait.Register(cmd)
 	cmd.PreRunE = func(*cobra.Command, []string) error { // a variable that is not set would have everything restored, and here

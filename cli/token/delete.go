@@ -12,6 +12,7 @@ import (
 func newDelete(st *command.State) *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
+		Aliases:           []string{"revoke"},
 		Use:               "delete NAME|ID",
 		Short:             "Revoke a token",
 		Example:           `  svcctl token delete deploy --yes`,
@@ -19,7 +20,7 @@ func newDelete(st *command.State) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runDelete(cmd.Context(), st, args[0], yes) },
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
+	command.YesFlag(cmd, &yes)
 	return cmd
 }
 
