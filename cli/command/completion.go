@@ -27,6 +27,7 @@ func (st *State) Offer(cmd *cobra.Command, ask func(ctx context.Context, c *clie
 	if st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	st.completing = true
 	c, err := st.Client()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -79,6 +80,11 @@ func (st *State) completeIn(names func(ctx context.Context, c *client.Client, na
 // CompleteNamespaces completes the value of -n.
 func (st *State) CompleteNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return st.Offer(cmd, namespaces)
+}
+
+// CompleteNamespaceList completes namespaces, as many as there are arguments.
+func (st *State) CompleteNamespaceList(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return st.CompleteNamespaces(cmd, nil, prefix)
 }
 
 // CompleteContexts completes the name of a context.

@@ -73,7 +73,7 @@ func (st *State) resolve() (*target, error) {
 			return nil, Usagef("context %s names user %s, which is not in %s", t.context.Name, t.context.User, st.SettingsPath())
 		}
 		t.user = u
-		if t.credential, err = st.stored(u); err != nil {
+		if t.credential, err = st.stored(u, t.server.Server); err != nil {
 			return nil, err
 		}
 	}
@@ -129,8 +129,14 @@ func (st *State) given() (Credential, error) {
 }
 
 // stored is the credential of a user of the contexts file. Its paths are relative to that file.
-func (st *State) stored(u *settings.User) (Credential, error) {
+func (st *State) stored(u *settings.User, server string) (Credential, error) {
 	c, n, err := credential(*u, st.beside)
+	if len(u.TokenCommand) > 0 {
+		n++
+	}
+	if err == nil && n == 1 && len(u.TokenCommand) > 0 {
+		c.Token, err = st.runTokenCommand(u, server)
+	}
 	if err == nil && n > 1 {
 		err = Usagef("user %s in %s has more than one credential", u.Name, st.SettingsPath())
 	}
@@ -201,6 +207,9 @@ func (st *State) open(s settings.Server, cred Credential, timeout time.Duration)
 	if err != nil {
 		return nil, err
 	}
+	if st.completing {
+		transport = st.caching(transport)
+	}
 	c, err := client.New(client.Options{
 		Server: s.Server, Token: cred.Token, AdminToken: cred.AdminToken, CollectionToken: cred.CollectionToken,
 		HTTPClient: &http.Client{Transport: transport}, UserAgent: "svcctl/" + st.Version, Timeout: timeout,
@@ -258,4 +267,16 @@ func (st *State) User() *settings.User {
 		return nil
 	}
 	return st.target.user
+}
+
+// CredentialKind says for people what the credential in use is, such as "login" or "admin token"; "" is none.
+func (st *State) CredentialKind() string {
+	t, err := st.resolve()
+	if err != nil || !t.credential.Set() {
+		return ""
+	}
+	if t.user != nil {
+		return t.user.Kind(st.Now())
+	}
+	return settings.User{Token: t.credential.Token, AdminToken: t.credential.AdminToken, CollectionToken: t.credential.CollectionToken}.Kind(st.Now())
 }

@@ -13,10 +13,11 @@ import (
 
 // setContextOptions are the global flags that were given on the command line; what was not stays as it is.
 type setContextOptions struct {
-	st      *command.State
-	Name    string
-	Use     bool
-	Changed func(flag string) bool
+	st           *command.State
+	Name         string
+	Use          bool
+	TokenCommand string
+	Changed      func(flag string) bool
 }
 
 func newSetContext(st *command.State) *cobra.Command {
@@ -25,10 +26,15 @@ func newSetContext(st *command.State) *cobra.Command {
 		Use:   "set-context NAME",
 		Short: "Make or change a context",
 		Long: `Make a context, or change one, by the global flags: --server, --namespace, --ca-file and one credential
-(--token, --admin-token, --collection-token or a -file form). What is not given stays as it is. Paths are kept absolute.
+(--token, --admin-token, --collection-token or a -file form, or --token-command). What is not given stays as it is. Paths are kept absolute.
 A new context without --server is for the server of SVCCTL_SERVER, else of the current context, else for
-http://127.0.0.1:8080. The first context becomes the current one.`,
+http://127.0.0.1:8080. The first context becomes the current one.
+
+--token-command names a program, with arguments, that prints a token whenever one is needed, such as that of a password store: no secret is in
+the file then. It is started without a shell; quotation marks keep words together. It has SVCCTL_SERVER in its environment, and may ask at the terminal.
+--token and the like stand in the history of your shell, and in the list of processes meanwhile: a -file form doesn't.`,
 		Example: `  svcctl config set-context local --server http://127.0.0.1:8080 --admin-token-file data/admin.token
+  svcctl config set-context prod --server https://cms.example.com --token-command 'pass show svc/prod'
   svcctl config set-context local --namespace blog`,
 		Args:              command.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: st.CompleteContexts,
@@ -38,6 +44,7 @@ http://127.0.0.1:8080. The first context becomes the current one.`,
 		},
 	}
 	cmd.Flags().BoolVar(&opts.Use, "use", false, "make it the current context")
+	cmd.Flags().StringVar(&opts.TokenCommand, "token-command", "", "program, with arguments, that prints the token")
 	return cmd
 }
 
@@ -144,6 +151,19 @@ func (opts *setContextOptions) user() (settings.User, error) {
 			}
 		}
 	}
+	if opts.TokenCommand != "" {
+		words, err := wordsOf(opts.TokenCommand)
+		if err != nil {
+			return settings.User{}, err
+		}
+		if strings.Contains(words[0], string(filepath.Separator)) {
+			if words[0], err = absolute(words[0]); err != nil {
+				return settings.User{}, err
+			}
+		}
+		u.TokenCommand = words
+		n++
+	}
 	if n > 1 {
 		return settings.User{}, command.Usagef("more than one credential: a context has one")
 	}
@@ -162,4 +182,36 @@ func absolute(path string) (string, error) {
 		return "", command.Usagef("%s: %v", path, err)
 	}
 	return abs, nil
+}
+
+// wordsOf splits a command line at spaces. Quotation marks of both kinds keep words together; nothing else means anything.
+func wordsOf(line string) (words []string, err error) {
+	var word strings.Builder
+	in, quote := false, rune(0)
+	for _, r := range line {
+		switch {
+		case quote == r:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			in, quote = true, r
+		case r == ' ' || r == '\t' || r == '\n':
+			if in {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			in = false
+		default:
+			in = true
+			word.WriteRune(r)
+		}
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	if quote != 0 || len(words) == 0 || words[0] == "" {
+		return nil, command.Usagef("--token-command %s: want a program and its arguments", line)
+	}
+	return words, nil
 }

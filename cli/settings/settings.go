@@ -32,13 +32,15 @@ type Server struct {
 	InsecureSkipTLSVerify bool   `json:"insecureSkipTLSVerify,omitempty" yaml:"insecureSkipTLSVerify,omitempty"`
 }
 
-// User is one credential: one of the token members is set. The file forms name a file that holds the token alone.
+// User is one credential: one of the token members is set. The file forms name a file that holds the token alone, TokenCommand is a program
+// with its arguments that prints it.
 type User struct {
 	Name                string    `json:"name"                          yaml:"name"`
 	Username            string    `json:"username,omitempty"            yaml:"username,omitempty"`
 	Token               string    `json:"token,omitempty"               yaml:"token,omitempty"` // JWT of a login, or PAT
 	ExpiresAt           time.Time `json:"expiresAt,omitzero"            yaml:"expiresAt,omitempty"`
 	TokenFile           string    `json:"tokenFile,omitempty"           yaml:"tokenFile,omitempty"`
+	TokenCommand        []string  `json:"tokenCommand,omitempty"        yaml:"tokenCommand,omitempty"`
 	AdminToken          string    `json:"adminToken,omitempty"          yaml:"adminToken,omitempty"`
 	AdminTokenFile      string    `json:"adminTokenFile,omitempty"      yaml:"adminTokenFile,omitempty"`
 	CollectionToken     string    `json:"collectionToken,omitempty"     yaml:"collectionToken,omitempty"`
@@ -52,6 +54,8 @@ func (u User) Kind(now time.Time) string {
 		return "admin token"
 	case u.CollectionToken+u.CollectionTokenFile != "":
 		return "collection token"
+	case len(u.TokenCommand) > 0:
+		return "token of " + u.TokenCommand[0]
 	case u.Token+u.TokenFile == "":
 		return "none"
 	case strings.HasPrefix(u.Token, "svc_pat_"):
