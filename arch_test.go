@@ -117,8 +117,8 @@ var layers = []layer{
 		"app": "httpapi actions assets embedding embedding/all media access hooks records search search/engine search/runs snapshot snapshot/due snapshot/runs auth system audit idempotency jobs operation plan project script script/cache script/embeddings script/fetch script/files script/traced schema status controller /controllers dirwatch store " +
 			"store/barrier store/embedded store/gate store/lease store/mongo store/traced store/wire tracing mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
-		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/mcp /cli/metrics /cli/openapi /cli/org /cli/output /cli/project /cli/recordtypes /cli/search " +
-			"/cli/server /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
+		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/manual /cli/mcp /cli/metrics /cli/openapi /cli/org /cli/output /cli/plugin /cli/project /cli/recordtypes /cli/search " +
+			"/cli/server /cli/service /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
 		"/cli/asset":               "/cli/command /cli/output client",
@@ -134,6 +134,7 @@ var layers = []layer{
 		"/cli/file":                "/cli/command /cli/output client api",
 		"/cli/index":               "/cli/command /cli/output client api",
 		"/cli/job":                 "/cli/command /cli/output /cli/runs client api",
+		"/cli/manual":              "/cli/command /cli/output",
 		"/cli/mcp":                 "/cli/command /cli/output client api",
 		"/cli/metrics":             "/cli/command /cli/output client",
 		"/cli/openapi":             "/cli/command /cli/output",
@@ -143,6 +144,8 @@ var layers = []layer{
 		"/cli/runs":                "/cli/command /cli/output client api",
 		"/cli/search":              "/cli/command /cli/doc /cli/output /cli/runs client api project schema search/quality",
 		"/cli/server":              "/cli/command /cli/output",
+		"/cli/plugin":              "/cli/command /cli/output",
+		"/cli/service":             "/cli/command /cli/output /cli/settings client api",
 		"/cli/settings":            "/cli/output",
 		"/cli/snapshot":            "/cli/command /cli/output /cli/runs client api",
 		"/cli/team":                "/cli/command /cli/output client api",
@@ -191,7 +194,8 @@ var libraries = map[string]string{
 	"github.com/getkin/kin-openapi":         "/cli/openapi",
 	"github.com/golang-jwt/jwt/v5":          "auth",
 	"golang.org/x/crypto":                   "auth",
-	"k8s.io/client-go":                      "controller",
+	"k8s.io/client-go":                      "controller /cli/output",
+	"github.com/itchyny/gojq":               "/cli/output",
 	"github.com/google/renameio/v2":         "app /cli",
 	"github.com/KimMachineGun/automemlimit": "app",
 	"github.com/gofrs/flock":                "/cli store/mongotest embedding/local/minilm snapshot",

@@ -8,6 +8,7 @@ import (
 	"github.com/svcctl/svc/cli/action"
 	"github.com/svcctl/svc/cli/asset"
 	"github.com/svcctl/svc/cli/audit"
+	"github.com/svcctl/svc/cli/backup"
 	"github.com/svcctl/svc/cli/collection"
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/config"
@@ -17,6 +18,7 @@ import (
 	"github.com/svcctl/svc/cli/job"
 	"github.com/svcctl/svc/cli/org"
 	"github.com/svcctl/svc/cli/project"
+	"github.com/svcctl/svc/cli/search"
 	"github.com/svcctl/svc/cli/snapshot"
 	"github.com/svcctl/svc/cli/team"
 	"github.com/svcctl/svc/cli/token"
@@ -26,22 +28,27 @@ import (
 // getKinds are what svcctl get shows: the verbs of each noun that list it and show one of it, or "".
 func getKinds(st *command.State) []getKind {
 	return []getKind{
-		{"projects", project.NewCmd(st), "list", "get"},
-		{"events", project.NewCmd(st), "events", ""},
-		{"collections", collection.NewCmd(st), "list", "describe"},
-		{"indexes", index.NewCmd(st), "list", ""},
-		{"actions", action.NewCmd(st), "list", "describe"},
-		{"jobs", job.NewCmd(st), "list", "describe"},
-		{"snapshots", snapshot.NewCmd(st), "list", "show"},
-		{"assets", asset.NewCmd(st), "list", ""},
-		{"docs", doc.NewCmd(st), "list", "get"},
-		{"files", file.NewCmd(st), "list", ""},
-		{"users", user.NewCmd(st), "list", "get"},
-		{"orgs", org.NewCmd(st), "list", "get"},
-		{"teams", team.NewCmd(st), "list", "get"},
-		{"tokens", token.NewCmd(st), "list", "get"},
-		{"audit", audit.NewCmd(st), "list", ""},
-		{"contexts", config.NewCmd(st), "get-contexts", ""},
+		{"projects", project.NewCmd(st), "list", "get", "proj p", false},
+		{"events", project.NewCmd(st), "events", "", "ev", true},
+		{"generations", project.NewCmd(st), "history", "", "gen", true},
+		{"collections", collection.NewCmd(st), "list", "describe", "col cols", true},
+		{"indexes", index.NewCmd(st), "list", "", "idx", true},
+		{"searches", search.NewCmd(st), "status", "", "", true},
+		{"actions", action.NewCmd(st), "list", "describe", "act", true},
+		{"jobs", job.NewCmd(st), "list", "describe", "", true},
+		{"snapshots", snapshot.NewCmd(st), "list", "show", "snap snaps", true},
+		{"profiles", snapshot.NewCmd(st), "profiles", "", "", true},
+		{"backups", backup.NewCmd(st), "list", "", "", true},
+		{"assets", asset.NewCmd(st), "list", "", "", true},
+		{"docs", doc.NewCmd(st), "list", "get", "documents records", true},
+		{"files", file.NewCmd(st), "list", "", "", true},
+		{"users", user.NewCmd(st), "list", "get", "", false},
+		{"orgs", org.NewCmd(st), "list", "get", "organizations", false},
+		{"teams", team.NewCmd(st), "list", "get", "", false},
+		{"tokens", token.NewCmd(st), "list", "get", "pat", false},
+		{"scopes", token.NewCmd(st), "scopes", "", "", false},
+		{"audit", audit.NewCmd(st), "list", "", "", false},
+		{"contexts", config.NewCmd(st), "get-contexts", "", "ctx", false},
 	}
 }
 
@@ -49,25 +56,43 @@ type getKind struct {
 	plural    string
 	noun      *cobra.Command
 	list, one string
+	short     string // other names, separated by spaces
+	inProject bool   // it is of a project: its commands take a namespace
+}
+
+// singular is the name of one of the kind.
+func (k getKind) singular() string {
+	switch k.plural {
+	case "indexes", "searches":
+		return strings.TrimSuffix(k.plural, "es")
+	}
+	return strings.TrimSuffix(k.plural, "s")
 }
 
 // newGet makes svcctl get: the verbs that show something, by the kind of it, where users of kubectl look for them.
 func newGet(st *command.State) *cobra.Command {
+	ones := map[string]*cobra.Command{} // the command for one of a kind, by that for all
 	get := &cobra.Command{
 		Use:   "get KIND",
 		Short: "Show what there is of a kind: projects, collections, users, …",
 		Long: `Show what there is of a kind, or one of it: svcctl get collections blog is svcctl collection list blog, and svcctl get
-collection blog articles is svcctl collection describe blog articles. With -n blog it can be written collection/articles.`,
+collection blog articles is svcctl collection describe blog articles. With -n blog it can be written collection/articles. svcctl
+api-resources lists the kinds, with their short names.`,
 		Example: `  svcctl get projects
   svcctl get project blog -o yaml
-  svcctl get collections blog`,
+  svcctl get collections -n blog
+  svcctl get snap -n blog --sort-by .consistentAt`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
 			kind, name, named := strings.Cut(args[0], "/")
-			if sub, _, err := cmd.Find([]string{kind}); named && name != "" && len(args) == 1 && err == nil && sub != cmd && sub.Hidden {
+			sub, _, err := cmd.Find([]string{kind})
+			if one, ok := ones[sub.Name()]; ok {
+				sub = one
+			}
+			if named && name != "" && len(args) == 1 && err == nil && sub != cmd && sub.Hidden {
 				sub.SetContext(cmd.Context())
 				args = []string{name}
 				if err := sub.ValidateArgs(args); err != nil {
@@ -79,22 +104,24 @@ collection blog articles is svcctl collection describe blog articles. With -n bl
 		},
 	}
 	for _, k := range getKinds(st) {
-		singular := strings.TrimSuffix(k.plural, "s")
-		if k.plural == "indexes" {
-			singular = "index"
-		}
 		list := taken(k.noun, k.list, k.plural)
 		get.AddCommand(list)
+		list.Aliases = strings.Fields(k.short)
 		if k.one == "" {
-			if singular != k.plural {
-				list.Aliases = append(list.Aliases, singular)
+			if k.singular() != k.plural {
+				list.Aliases = append(list.Aliases, k.singular())
 			}
 			continue
 		}
-		one := taken(k.noun, k.one, singular)
+		one := taken(k.noun, k.one, k.singular())
 		one.Hidden = true // the list of kinds has each once
-		one.Args, one.RunE = listWithout(one, list)
+		listCheck, listRun := list.Args, list.RunE
+		listOf := &cobra.Command{Args: listCheck, RunE: listRun}
+		oneCheck, oneRun := one.Args, one.RunE
+		one.Args, one.RunE = either(listOf, list, oneCheck, oneRun, true)
+		list.Args, list.RunE = either(listOf, list, oneCheck, oneRun, false)
 		get.AddCommand(one)
+		ones[list.Name()] = one
 	}
 	return get
 }
@@ -114,20 +141,28 @@ func taken(noun *cobra.Command, verb, name string) *cobra.Command {
 	panic("svcctl " + noun.Name() + " has no verb " + verb)
 }
 
-// listWithout makes the command for one of a kind list all when it is asked for none.
-func listWithout(one, list *cobra.Command) (check cobra.PositionalArgs, run func(*cobra.Command, []string) error) {
-	oneCheck, oneRun := one.Args, one.RunE
-	none := func(args []string) bool { return len(args) == 0 && list.Args(list, nil) == nil }
+// either makes the command for a kind list all of it, or show one, by how many arguments there are. In the command for one
+// (oneFirst), a single word is the name of one.
+func either(listOf, list *cobra.Command, oneCheck cobra.PositionalArgs, oneRun func(*cobra.Command, []string) error, oneFirst bool) (
+	check cobra.PositionalArgs, run func(*cobra.Command, []string) error,
+) {
+	isList := func(cmd *cobra.Command, args []string) bool {
+		fits := listOf.Args(list, args) == nil
+		if oneFirst {
+			return fits && len(args) == 0
+		}
+		return fits || oneCheck(cmd, args) != nil // the complaint is about the list
+	}
 	check = func(cmd *cobra.Command, args []string) error {
-		if none(args) {
-			return nil
+		if isList(cmd, args) {
+			return listOf.Args(cmd, args)
 		}
 		return oneCheck(cmd, args)
 	}
 	run = func(cmd *cobra.Command, args []string) error {
-		if none(args) {
+		if isList(cmd, args) {
 			list.SetContext(cmd.Context())
-			return list.RunE(list, nil)
+			return listOf.RunE(list, args)
 		}
 		return oneRun(cmd, args)
 	}

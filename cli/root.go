@@ -23,15 +23,18 @@ import (
 	"github.com/svcctl/svc/cli/file"
 	"github.com/svcctl/svc/cli/index"
 	"github.com/svcctl/svc/cli/job"
+	"github.com/svcctl/svc/cli/manual"
 	"github.com/svcctl/svc/cli/mcp"
 	"github.com/svcctl/svc/cli/metrics"
 	"github.com/svcctl/svc/cli/openapi"
 	"github.com/svcctl/svc/cli/org"
 	"github.com/svcctl/svc/cli/output"
+	"github.com/svcctl/svc/cli/plugin"
 	"github.com/svcctl/svc/cli/project"
 	"github.com/svcctl/svc/cli/recordtypes"
 	"github.com/svcctl/svc/cli/search"
 	"github.com/svcctl/svc/cli/server"
+	"github.com/svcctl/svc/cli/service"
 	"github.com/svcctl/svc/cli/snapshot"
 	"github.com/svcctl/svc/cli/team"
 	"github.com/svcctl/svc/cli/token"
@@ -43,6 +46,9 @@ import (
 // command.ExitInterrupted.
 func Run(ctx context.Context, st *command.State, args []string) int {
 	root := NewRootCmd(st)
+	if path, rest := plugin.Find(root, args); path != "" {
+		return plugin.Run(ctx, st, path, rest)
+	}
 	root.SetArgs(args)
 	var unknown error // cobra has no error for svcctl nonsense --help
 	help := root.HelpFunc()
@@ -59,7 +65,7 @@ func Run(ctx context.Context, st *command.State, args []string) int {
 	if err == nil {
 		err = unknown
 	}
-	return st.Fail(ctx, asUsage(err))
+	return st.Fail(ctx, asUsage(st.Finish(err)))
 }
 
 // NewRootCmd makes the tree of commands. It gives errors back and prints none; Run does.
@@ -108,7 +114,8 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), search.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		snapshot.NewCmd(st), backup.NewCmd(st),
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st), openapi.NewCmd(st), mcp.NewCmd(st), metrics.NewCmd(st), recordtypes.NewCmd(st),
-		tui.NewCmd(st), newGet(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
+		service.NewStatus(st), service.NewCheck(st), plugin.NewCmd(st), manual.NewCmd(st),
+		tui.NewCmd(st), newGet(st), newResources(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)
 	completeFlags(root, st)
@@ -121,15 +128,8 @@ func flagMessage(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	var want string
-	switch bad.GetFlag().Value.Type() {
-	case "int", "int64":
-		want = "want a whole number"
-	case "duration":
-		want = "want a time, such as 30s or 5m"
-	case "bool":
-		want = "want true or false"
-	default:
+	want := command.Wanted(bad.GetFlag())
+	if want == "" {
 		return err.Error()
 	}
 	return fmt.Sprintf("--%s %s: %s", bad.GetFlag().Name, bad.GetValue(), want)
@@ -180,11 +180,23 @@ func extraFormats(cmd *cobra.Command) []string {
 // completeFlags adds what the tab key offers for the values of global flags.
 func completeFlags(root *cobra.Command, st *command.State) {
 	command.CompleteFlags(root, map[string]command.CompleteFunc{
-		"output":    cobra.FixedCompletions([]string{"table", "wide", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp),
+		"output":    completeOutput,
 		"color":     cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
 		"namespace": st.CompleteNamespaces,
 		"context":   st.CompleteContexts,
 	})
+}
+
+// completeOutput completes -o, with the formats that only the command has.
+func completeOutput(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	all := append(output.Formats(), extraFormats(cmd)...)
+	for _, name := range output.ShapeFormats() {
+		if all = append(all, name+"="); prefix != "" && strings.HasPrefix(name, prefix) {
+			directive |= cobra.ShellCompDirectiveNoSpace // its expression comes next
+		}
+	}
+	return all, directive
 }
 
 // asUsage gives cobra's own complaints about the command line (exclusive or required flags) the exit code of usage.

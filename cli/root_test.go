@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/svcctl/svc/cli"
 	"github.com/svcctl/svc/cli/command"
@@ -97,9 +98,90 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 			if !cmd.HasSubCommands() && found.CommandPath() != cmd.CommandPath() {
 				t.Errorf("%s: the example shows %s", cmd.CommandPath(), found.CommandPath())
 			}
+			if err := parses(t, shellWords(words)); err != nil {
+				t.Errorf("%s: the example %q does not parse: %v", cmd.CommandPath(), strings.TrimSpace(line), err)
+			}
 		}
 	}
 	walk(root)
+}
+
+// parses says whether a command line has a command, and flags and arguments as that takes them.
+func parses(t *testing.T, words []string) error {
+	t.Helper()
+	found, rest, err := cli.NewRootCmd(start(t, "").st).Find(words)
+	if err != nil {
+		return err
+	}
+	if err := found.ParseFlags(rest); err != nil {
+		return err
+	}
+	if err := found.ValidateArgs(found.Flags().Args()); err != nil {
+		return err
+	}
+	return found.ValidateFlagGroups()
+}
+
+// shellWords are those of the command that a line of a shell begins with, up to a pipe, a redirection or the end of $( ).
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	in, quote := false, rune(0)
+	end := func() {
+		if in {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		in = false
+	}
+	for _, r := range strings.TrimSpace(line) {
+		switch {
+		case quote == r:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			in, quote = true, r
+		case strings.ContainsRune("|>;&)", r):
+			end()
+			return words
+		case r == ' ':
+			end()
+		default:
+			in = true
+			word.WriteRune(r)
+		}
+	}
+	end()
+	return words
+}
+
+// Every verb that asks before it does something takes --yes, and every one that can be tried takes --dry-run as kubectl has it: the same words
+// stand for the same things.
+func TestFlagsHaveOneMeaning(t *testing.T) {
+	t.Parallel()
+	short := map[string]string{"w": "watch", "y": "yes", "d": "data", "o": "output", "n": "namespace", "s": "server", "q": "quiet", "h": "help"}
+	usage := map[string]string{"yes": "don't ask", "timeout": "longest wait, 0 for no limit"}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if name, ok := short[f.Shorthand]; ok && name != f.Name && !(f.Name == "write" && cmd.Name() == "fmt") { // as gofmt has it
+				t.Errorf("%s: -%s is --%s", cmd.CommandPath(), f.Shorthand, f.Name)
+			}
+			if text, ok := usage[f.Name]; ok && !strings.HasPrefix(f.Usage, text) {
+				t.Errorf("%s: --%s says %q", cmd.CommandPath(), f.Name, f.Usage)
+			}
+			if f.Name == "dry-run" && f.Value.Set("server") != nil {
+				t.Errorf("%s does not take --dry-run=server", cmd.CommandPath())
+			}
+			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") {
+				t.Errorf("%s: --%s says %q", cmd.CommandPath(), f.Name, f.Usage)
+			}
+		})
+	}
+	walk(cli.NewRootCmd(start(t, "").st))
 }
 
 func TestExitCodesOfRefusals(t *testing.T) {

@@ -35,8 +35,13 @@ func svcctl() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	signal.Ignore(syscall.SIGPIPE)
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	width := func(f *os.File) int {
+		columns, _, _ := term.GetSize(int(f.Fd())) // 0 when it is no terminal
+		return columns
+	}
 	code := cli.Run(ctx, &command.State{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), Env: os.LookupEnv, Home: os.Getenv("HOME"), Now: time.Now, Version: "test",
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr),
+		OutWidth: width(os.Stdout), ErrWidth: width(os.Stderr), Env: os.LookupEnv, Home: os.Getenv("HOME"), Now: time.Now, Version: "test",
 	}, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -158,6 +163,7 @@ func runScripts(t *testing.T, files []string, storeURI func(env *testscript.Env)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":      exits,
+			"terminal":   terminal,
 			"eventually": eventually,
 			"capture":    capture,
 			"repeat":     repeat,

@@ -11,16 +11,27 @@ import (
 )
 
 func newList(st *command.State) *cobra.Command {
-	return &cobra.Command{
+	watch := false
+	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the registered projects",
+		Long: `List the registered projects that you may see. How they do tells svcctl status; with --watch, a line whenever one has changed (svcctl project
+watch).`,
 		Example: `  svcctl project list
-  svcctl project list -o name`,
+  svcctl project list -o name
+  svcctl project list --watch`,
 		Args:              command.Args(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), st) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch {
+				return runWatch(cmd.Context(), st, nil)
+			}
+			return runList(cmd.Context(), st)
+		},
 	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show how they do, and go on with what changes")
+	return cmd
 }
 
 func runList(ctx context.Context, st *command.State) error {

@@ -23,8 +23,9 @@ type reloadOptions struct {
 func newReload(st *command.State, runF func(context.Context, *reloadOptions) error) *cobra.Command {
 	opts := &reloadOptions{st: st}
 	cmd := &cobra.Command{
-		Use:   "reload [NAMESPACE]",
-		Short: "Load a project's config files again",
+		Use:     "reload [NAMESPACE]",
+		Aliases: []string{"reconcile"},
+		Short:   "Load a project's config files again",
 		Long: `Load a project's config files again. The command ends when the new generation is served; requests in flight finish on
 the old one. An invalid config is refused with all its problems, and the old one goes on being served.
 
