@@ -87,6 +87,6 @@ func (opts *listOptions) line(e api.AuditEntry) error {
 		return err
 	}
 	_, err := fmt.Fprintf(p.W, "%s   %-8s   %s   %s   %s\n",
-		e.At.Format(time.RFC3339), output.Escape(e.Op), output.Escape(what(e)), output.Escape(who(e)), output.Escape(e.Address))
+		e.At.Format(time.RFC3339), output.Escape(e.Op), output.Escape(What(e)), output.Escape(Who(e)), output.Escape(e.Address))
 	return err
 }
