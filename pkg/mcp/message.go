@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -137,7 +136,7 @@ func readMessage(data []byte) (message, *rpcError) {
 		return m, invalidRequest("method must be a string")
 	}
 	m.method = text(doc["method"])
-	if p := strings.TrimSpace(string(m.params)); p != "" && p != "null" && p[0] != '{' {
+	if p := bytes.TrimSpace(m.params); len(p) > 0 && string(p) != "null" && p[0] != '{' {
 		return m, &rpcError{Code: codeInvalidParams, Message: invalidParams, Data: &errorData{Detail: "params must be an object"}}
 	}
 	return m, nil
