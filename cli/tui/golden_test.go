@@ -90,6 +90,22 @@ func scenes() []scene {
 			term.Settle()
 		}},
 		{name: "events-all", way: func(term terminal) { term.Press("0", "tab") }},
+		{name: "tokens", namespace: "blog", way: func(term terminal) { term.Press("8") }},
+		{name: "tokens-none", change: func(s *service) { s.tokens, s.users = nil, nil }, way: func(term terminal) { term.Press("8") }},
+		{name: "token", way: func(term terminal) { term.Press("8", "enter") }},
+		{name: "token-revoke", way: func(term terminal) { term.Press("8", "ctrl+d", "d") }},
+		{name: "token-form", way: func(term terminal) {
+			term.Press("8", "c")
+			term.Type("deploy")
+			term.Press("tab", "tab", " ", " ")
+		}},
+		{name: "token-made", way: func(term terminal) {
+			term.Press("8", "c")
+			term.Type("deploy")
+			term.Press("tab", "tab", " ", " ", "enter")
+		}},
+		{name: "user", way: func(term terminal) { term.Press("8", "tab", "enter") }},
+		{name: "user-disable", way: func(term terminal) { term.Press("8", "tab", "x") }},
 		{name: "projects", way: func(terminal) {}},
 		{name: "none", change: func(s *service) { s.projects = nil }, way: func(terminal) {}},
 		{name: "project", namespace: "shop", way: func(term terminal) {

@@ -12,6 +12,7 @@ func screens(editor Editor) []frame.Def {
 		{Key: "5", Name: "jobs", Title: "Jobs: when they are due, what their last runs came to, and their logs", Parent: "project", Of: frame.OfProject, Open: newJobs},
 		{Key: "6", Name: "snapshots", Title: "Snapshots: those that there are, and how far runs are that take, check and restore them", Parent: "project", Of: frame.OfProject, Open: newSnapshots},
 		{Key: "7", Name: "search", Title: "Search: its indexes, and what makes vectors for them", Parent: "project", Of: frame.OfProject, Open: newSearch},
+		{Key: "8", Name: "tokens", Title: "Tokens and users: who may do something here, and with what", Parent: "projects", Open: newAccounts},
 		{Key: "9", Name: "audit", Title: "Audit: who did what, in a project or to the service itself", Parent: "project", Of: frame.OfAny, Open: newAudit},
 		{Key: "0", Name: "events", Title: "Events: what the service does with a project, or with all, as it happens", Parent: "project", Of: frame.OfAny, Open: newEvents},
 	}

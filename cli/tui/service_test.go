@@ -37,6 +37,9 @@ type service struct {
 	me          *api.Me          // nil: a user who may do everything
 	audit       []api.AuditEntry // of every log, newest first
 	report      api.AuditReport
+	tokens      []api.Token
+	users       []api.User
+	scopes      []string
 	jobs        []api.Job
 	jobRuns     []api.Run // of every job, newest first
 	docs        []string  // records of every collection, for lists without words
@@ -156,6 +159,7 @@ func (s *service) handler() http.Handler {
 	s.giveSnapshots(give)
 	s.giveRecords(mux, give)
 	s.giveJobs(mux, give)
+	s.giveAccounts(give)
 	give("GET /audit", s.listAudit)
 	give("GET /_/{p}/_/audit", s.listAudit)
 	give("GET /audit/verify", func(*http.Request) any { return s.report })

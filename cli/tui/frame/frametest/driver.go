@@ -152,5 +152,8 @@ func pressed(t *testing.T, key string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: runes[0], Text: key}
 }
 
+// Model is the program.
+func (d *Driver) Model() tea.Model { return d.model }
+
 // View is what the terminal shows, painted.
 func (d *Driver) View() string { return d.model.View().Content }
