@@ -27,7 +27,7 @@ func loaded(b *testing.B, records, width, height int) tea.Model {
 		},
 	}
 	st.Flags.Color, st.Flags.RequestTimeout = "always", time.Minute
-	model, closeAll, err := tui.NewWith(b.Context(), st, testEditor{s}, "blog")
+	model, closeAll, err := tui.New(b.Context(), st, testEditor{s}, "blog")
 	if err != nil {
 		b.Fatal(err)
 	}

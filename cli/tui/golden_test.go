@@ -106,6 +106,11 @@ func scenes() []scene {
 		}},
 		{name: "user", way: func(term terminal) { term.Press("8", "tab", "enter") }},
 		{name: "user-disable", way: func(term terminal) { term.Press("8", "tab", "x") }},
+		{name: "projects-describe", way: func(term terminal) { term.Press("down", "d") }},
+		{name: "projects-yaml", way: func(term terminal) { term.Press("y") }},
+		{name: "condition-yaml", namespace: "blog", way: func(term terminal) { term.Press("y") }},
+		{name: "search-yaml", namespace: "blog", way: func(term terminal) { term.Press("7", "y") }},
+		{name: "snapshot-yaml", namespace: "blog", way: func(term terminal) { term.Press("6", "end", "up", "y") }},
 		{name: "projects", way: func(terminal) {}},
 		{name: "none", change: func(s *service) { s.projects = nil }, way: func(terminal) {}},
 		{name: "project", namespace: "shop", way: func(term terminal) {

@@ -16,7 +16,7 @@ import (
 )
 
 // rightToRun is what running, cancelling and suspending jobs takes.
-const rightToRun = "project.reload"
+const rightToRun = rightToReload
 
 // jobs lists the jobs of a project: when each is due, what its last run came to, and how far one is that goes on. It runs, cancels and suspends them.
 type jobs struct {

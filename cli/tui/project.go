@@ -29,7 +29,9 @@ type project struct {
 }
 
 func newProject(h *frame.Host, of frame.Place) frame.Screen {
-	return &project{table: table{host: h}, namespace: of.Namespace}
+	p := &project{table: table{host: h}, namespace: of.Namespace}
+	p.value = p.valueOf
+	return p
 }
 
 func (p *project) Title() string { return p.namespace }
@@ -81,7 +83,7 @@ func (p *project) Update(msg tea.Msg) tea.Cmd {
 		case msg.String() == "enter":
 			p.open()
 		case msg.String() == "r":
-			confirmReload(p.host, p.namespace)
+			return confirmReload(p.host, p.namespace)
 		}
 	}
 	return nil
@@ -101,9 +103,12 @@ func eventID(e api.ProjectEvent) string {
 
 func (p *project) Keys() []key.Binding {
 	if p.of != "" {
-		return []key.Binding{keyScroll()}
+		return p.pageKeys()
 	}
-	keys := []key.Binding{frame.Binding("6", "snapshots"), frame.Binding("7", "search"), frame.Binding("r", "reload")}
+	keys := []key.Binding{
+		frame.Binding("3", "collections"), frame.Binding("5", "jobs"), frame.Binding("6", "snapshots"), frame.Binding("7", "search"), p.host.Allowed(rightToReload, "r", "reload"),
+		frame.Binding("9", "audit"), frame.Binding("0", "events"), frame.When(p.list.Selected() != "", "y", "YAML", "there is a row"),
+	}
 	if p.list.Selected() != "" {
 		keys = append([]key.Binding{keyDetails()}, keys...)
 	}

@@ -37,7 +37,11 @@ type projectLine struct {
 	problem string             // why
 }
 
-func newProjects(h *frame.Host, _ frame.Place) frame.Screen { return &projects{table: table{host: h}} }
+func newProjects(h *frame.Host, _ frame.Place) frame.Screen {
+	p := &projects{table: table{host: h}}
+	p.value = p.valueOf
+	return p
+}
 
 func (p *projects) Title() string { return "Projects" }
 
@@ -84,11 +88,11 @@ func (p *projects) Update(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		namespace := p.Namespace()
 		switch {
-		case p.key(msg.String()) || namespace == "":
+		case p.key(msg.String()) || namespace == "" || p.of != "":
 		case msg.String() == "enter":
 			return p.host.Open("project", frame.Place{Namespace: namespace})
 		case msg.String() == "r":
-			confirmReload(p.host, namespace)
+			return confirmReload(p.host, namespace)
 		}
 	}
 	return nil
@@ -98,14 +102,19 @@ func (p *projects) Update(msg tea.Msg) tea.Cmd {
 func (p *projects) Namespace() string { return p.list.Selected() }
 
 func (p *projects) Keys() []key.Binding {
+	if p.of != "" {
+		return p.pageKeys()
+	}
 	if p.Namespace() == "" {
 		return nil
 	}
-	return []key.Binding{frame.Binding("enter", "open"), frame.Binding("7", "search"), frame.Binding("r", "reload")}
+	return []key.Binding{
+		frame.Binding("enter", "open"), p.host.Allowed(rightToReload, "r", "reload"), frame.Binding("d", "describe"), keyYAML(), frame.Binding("3", "collections"), frame.Binding("8", "tokens and users"),
+	}
 }
 
 func (p *projects) View(width, height int) string {
-	return p.list.View(width, height, p.host.Theme())
+	return p.view(width, height, p.doc)
 }
 
 func (p *projects) section() widget.Section {
@@ -171,8 +180,14 @@ func problems(s *api.ProjectStatus) (n int, first string) {
 	return n, first
 }
 
+// rightToReload is what a reload takes.
+const rightToReload = "project.reload"
+
 // confirmReload asks whether a project is to be reloaded, and does it.
-func confirmReload(h *frame.Host, namespace string) {
+func confirmReload(h *frame.Host, namespace string) tea.Cmd {
+	if !h.May(rightToReload) {
+		return h.Say("you lack the right " + rightToReload)
+	}
 	h.Confirm("Reload "+namespace+"? Its files are read again, and served if they are valid.", func() tea.Cmd {
 		return h.Act("reloading "+namespace, func(ctx context.Context) (string, error) {
 			result, err := h.Patient.Reload(ctx, namespace)
@@ -185,4 +200,5 @@ func confirmReload(h *frame.Host, namespace string) {
 			return fmt.Sprintf("%s: generation %d is served", namespace, result.Generation), nil
 		})
 	})
+	return nil
 }

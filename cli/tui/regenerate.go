@@ -48,6 +48,9 @@ type (
 	}
 )
 
+// rightToRegenerate is what making an index anew takes.
+const rightToRegenerate = "project.regenerate-search"
+
 // askRegenerate asks whether an index is to be made anew. Where that is being done already, it shows that.
 func (s *search) askRegenerate(row *searchRow) tea.Cmd {
 	if !row.indexed {
@@ -55,6 +58,9 @@ func (s *search) askRegenerate(row *searchRow) tea.Cmd {
 	}
 	if run := s.runs[row.id()]; run != nil && !run.ended() {
 		return s.watch(run)
+	}
+	if !s.host.May(rightToRegenerate) {
+		return s.host.Say("you lack the right " + rightToRegenerate)
 	}
 	id, place, collection, name := row.id(), row.place(), row.collection, row.name
 	s.host.Confirm("Make the index of "+place+" anew? The one before answers until it is made.", func() tea.Cmd {

@@ -25,10 +25,12 @@ type search struct {
 }
 
 func newSearch(h *frame.Host, of frame.Place) frame.Screen {
-	return &search{
+	s := &search{
 		table: table{host: h}, namespace: of.Namespace, reader: searchReader{client: h.Client, namespace: of.Namespace, now: h.Now},
 		runs: map[string]*regeneration{}, words: map[string]string{},
 	}
+	s.value = s.valueOf
+	return s
 }
 
 func (s *search) Title() string { return "Search" }
@@ -121,7 +123,7 @@ func (s *search) Back() (cmd tea.Cmd, used bool) {
 
 func (s *search) Keys() []key.Binding {
 	if s.of != "" {
-		return []key.Binding{keyScroll()}
+		return s.pageKeys()
 	}
 	if s.list.Selected() == "" {
 		return nil
@@ -130,13 +132,13 @@ func (s *search) Keys() []key.Binding {
 	if row := s.selected(); row != nil {
 		keys = append(keys, frame.Binding("f", "query"))
 		if row.indexed {
-			keys = append(keys, frame.Binding("r", "regenerate"))
+			keys = append(keys, s.host.Allowed(rightToRegenerate, "r", "regenerate"))
 		}
 	}
 	if run := s.known(); run != nil && s.pane != run {
 		keys = append(keys, frame.Binding("w", "watch the run"))
 	}
-	return keys
+	return append(keys, keyYAML())
 }
 
 func (s *search) View(width, height int) string {

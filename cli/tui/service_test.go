@@ -264,7 +264,7 @@ func inTerminal(t *testing.T, s *service, namespace string, color bool, fn func(
 		}
 		st.Flags.Color = map[bool]string{true: "always", false: "never"}[color]
 		st.Flags.RequestTimeout = time.Minute
-		model, closeAll, err := tui.NewWith(t.Context(), st, testEditor{s}, namespace)
+		model, closeAll, err := tui.New(t.Context(), st, testEditor{s}, namespace)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,10 +29,12 @@ type snapshots struct {
 }
 
 func newSnapshots(h *frame.Host, of frame.Place) frame.Screen {
-	return &snapshots{
+	s := &snapshots{
 		table: table{host: h}, namespace: of.Namespace, runs: map[string]*snapshotRun{},
 		reader: &snapshotReader{client: h.Client, namespace: of.Namespace, now: h.Now},
 	}
+	s.value = s.valueOf
+	return s
 }
 
 func (s *snapshots) Title() string { return "Snapshots" }
@@ -180,7 +182,7 @@ func (s *snapshots) Back() (cmd tea.Cmd, used bool) {
 
 func (s *snapshots) Keys() []key.Binding {
 	if s.of != "" {
-		return []key.Binding{keyScroll()}
+		return s.pageKeys()
 	}
 	snap := s.snapshot()
 	pin := "pin"
@@ -195,6 +197,7 @@ func (s *snapshots) Keys() []key.Binding {
 		frame.Binding("s", "take a snapshot"),
 		frame.When(snap != nil, "R", "restore", onSnapshot), frame.When(snap != nil, "v", "check", onSnapshot), frame.When(snap != nil, "t", "rehearse", onSnapshot),
 		frame.When(snap != nil, "D", "diff", onSnapshot), frame.When(snap != nil, "p", pin, onSnapshot),
+		frame.When(s.list.Selected() != "", "y", "YAML", "there is a row"),
 	}
 }
 

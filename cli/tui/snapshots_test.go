@@ -200,7 +200,7 @@ func TestSnapshotHelp(t *testing.T) {
 		term.shows(t, "enter          details\n", "x              cancel the run, when one goes on\n", "s              take a snapshot\n", "R              restore"+about, "v              check"+about,
 			"t              rehearse"+about, "D              diff"+about, "p              pin"+about)
 		term.Press("esc")
-		term.shows(t, "enter details  s take a snapshot  / filter")
+		term.shows(t, "enter details  s take a snapshot  y YAML  / filter")
 		term.Press("end", "up", "?")
 		term.shows(t, "R              restore\n", "p              pin\n")
 		term.hides(t, about)

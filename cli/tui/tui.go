@@ -18,10 +18,11 @@ import (
 func NewCmd(st *command.State) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tui [NAMESPACE]",
-		Short: "Look at projects, their snapshots and searches in the terminal, live",
-		Long: `Look at projects, their snapshots and searches in the terminal, live: the registered projects; conditions, problems and events of one; its
-snapshots, and how far what takes and restores them is; its search indexes and what makes vectors for them. Snapshots are taken and restored, search
-indexes are made anew, and searches are tried there, too.
+		Short: "Work with projects in the terminal, live",
+		Long: `Look at projects and work with them in the terminal, live: the registered projects; conditions, problems and events of one; its collections and
+their records; its jobs, their runs and logs; its snapshots, and how far what takes and restores them is; its search indexes and what makes vectors
+for them; tokens and users; the audit log. Records are edited, jobs are run, snapshots are taken and restored there, too. What can't be undone is
+confirmed by typing a name.
 
 With a namespace, by the argument, -n, SVCCTL_NAMESPACE or the context, it begins with that project. The key ? shows what there is
 to press, q quits.`,
@@ -50,7 +51,9 @@ func run(ctx context.Context, st *command.State, namespace string) error {
 	if err := checkTerminal(st); err != nil {
 		return err
 	}
-	model, closeAll, err := New(ctx, st, namespace)
+	ctx, guard, end := newShield(ctx)
+	defer end()
+	model, closeAll, err := New(ctx, st, userEditor{st, guard}, namespace)
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ func run(ctx context.Context, st *command.State, namespace string) error {
 
 // checkTerminal refuses to start where nothing could be drawn, or typed.
 func checkTerminal(st *command.State) error {
-	const instead = "without one, svcctl project list, svcctl project status, svcctl snapshot list and svcctl search status show the same, and take -o json"
+	const instead = "without one, svcctl project list, svcctl project status, svcctl doc list, svcctl job list, svcctl snapshot list, svcctl search status and svcctl audit list show the same, and take -o json"
 	if !st.InTTY || !st.OutTTY {
 		return &command.Error{Exit: command.ExitUsage, Code: "no_terminal", Message: "svcctl tui needs a terminal for its input and its output", Hint: instead}
 	}
@@ -82,12 +85,7 @@ func checkTerminal(st *command.State) error {
 
 // New makes the program for the service and the user that st says; it does not start it. closeAll ends what it has going on, and has
 // to be called when it has ended.
-func New(ctx context.Context, st *command.State, namespace string) (model *frame.Model, closeAll func(), err error) {
-	return NewWith(ctx, st, userEditor{st}, namespace)
-}
-
-// NewWith is New with another editor than that which the user has chosen.
-func NewWith(ctx context.Context, st *command.State, editor Editor, namespace string) (model *frame.Model, closeAll func(), err error) {
+func New(ctx context.Context, st *command.State, editor Editor, namespace string) (model *frame.Model, closeAll func(), err error) {
 	ordinary, err := st.Client()
 	if err != nil {
 		return nil, nil, err
@@ -130,12 +128,15 @@ func names(ctx context.Context, c *client.Client, namespace string) (namespaces,
 }
 
 // userEditor is the editor that the user has chosen.
-type userEditor struct{ st *command.State }
+type userEditor struct {
+	st    *command.State
+	guard *shield
+}
 
 // Editor implements Editor.
 func (u userEditor) Editor() (string, error) { return doc.EditorCommand(u.st) }
 
 // Process implements Editor.
 func (u userEditor) Process(line, file string) tea.ExecCommand {
-	return process{doc.EditorProcess(line, file)}
+	return u.guard.around(process{doc.EditorProcess(line, file)})
 }

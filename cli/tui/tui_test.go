@@ -2,6 +2,7 @@ package tui_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -353,5 +354,45 @@ func TestFilter(t *testing.T) {
 		term.shows(t, "Search\n", "articles/main", "▸ articles/means")
 		term.Press("/", "x", "y", "esc")
 		term.shows(t, "Search\n", "articles/main")
+	})
+}
+
+// TestRightsAreNamed: what takes a right that the user lacks is not offered, and help says which one it is.
+func TestRightsAreNamed(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	s.me = &api.Me{Kind: "user", Username: "ben", Scopes: []string{"project.read"}}
+	inTerminal(t, s, "", false, func(t *testing.T, term terminal) {
+		term.Resize(120, 40)
+		for _, way := range []struct{ open, key, does, right string }{
+			{"1", "r", "reload", "project.reload"}, {"2", "r", "reload", "project.reload"}, {"7", "r", "regenerate", "project.regenerate-search"}, {"5", "x", "run", "project.reload"},
+		} {
+			term.Press(way.open)
+			term.hides(t, way.key+" "+way.does)
+			term.Press(way.key)
+			term.shows(t, "you lack the right "+way.right)
+			term.Press("?")
+			term.shows(t, way.does+", when you have the right "+way.right)
+			term.Press("esc")
+		}
+		if got := term.requests(); got != "" {
+			t.Errorf("it asks %s", got)
+		}
+	})
+}
+
+// TestTooSmall says what is needed, and shows all again when there is room.
+func TestTooSmall(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, sample(), "", false, func(t *testing.T, term terminal) {
+		for _, size := range [][2]int{{39, 20}, {80, 9}, {20, 5}} {
+			term.Resize(size[0], size[1])
+			text := strings.Join(strings.Fields(ansi.Strip(term.View())), " ")
+			if want := fmt.Sprintf("This terminal has %d×%d characters. Make it 40×10 or larger; q quits.", size[0], size[1]); text != want {
+				t.Errorf("it shows %q, want %q", text, want)
+			}
+		}
+		term.Resize(60, 15)
+		term.shows(t, "▸ blog")
 	})
 }
