@@ -118,8 +118,32 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		tui.NewCmd(st), newGet(st), newResources(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)
+	groupCommands(root)
 	completeFlags(root, st)
 	return root
+}
+
+// groupCommands puts the commands of the help into groups, so that a newcomer finds where to begin.
+func groupCommands(root *cobra.Command) {
+	for _, g := range []struct{ id, title, commands string }{
+		{"start", "Begin here:", "login logout whoami config check status tui"},
+		{"projects", "Projects and their config:", "project apply diff drift wait explain tree types openapi"},
+		{"content", "What is in them:", "get collection doc file asset index search action job"},
+		{"snapshots", "Copies:", "snapshot backup"},
+		{"people", "Who may do what:", "user org team token access audit"},
+		{"service", "The service:", "server metrics embedding mcp api"},
+		{"more", "svcctl itself:", "api-resources version completion man plugin options help"},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, name := range strings.Fields(g.commands) {
+			for _, cmd := range root.Commands() {
+				if cmd.Name() == name {
+					cmd.GroupID = g.id
+				}
+			}
+		}
+		root.SetHelpCommandGroupID("more")
+	}
 }
 
 // flagMessage is what is wrong with a flag, without the words of the function that has read its value.

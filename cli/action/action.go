@@ -36,7 +36,7 @@ func onAction(st *command.State, cmd *cobra.Command, run func(ctx context.Contex
 }
 
 func newList(st *command.State) *cobra.Command {
-	return &cobra.Command{
+	return st.AllFlag(&cobra.Command{
 		Use:               "list [NAMESPACE]",
 		Aliases:           []string{"ls"},
 		Short:             "List the actions of a project that you may call",
@@ -63,7 +63,7 @@ func newList(st *command.State) *cobra.Command {
 			}
 			return st.Printer().Print(result)
 		}),
-	}
+	})
 }
 
 // mayUse lists the methods that the caller may use.

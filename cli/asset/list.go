@@ -10,7 +10,7 @@ import (
 )
 
 func newList(st *command.State) *cobra.Command {
-	return &cobra.Command{
+	return st.AllFlag(&cobra.Command{
 		Use:     "list [NAMESPACE]",
 		Aliases: []string{"ls"},
 		Short:   "List the folders whose files are public",
@@ -22,7 +22,7 @@ it. Which files there are, the service doesn't tell; they are in the project's f
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
 			return runList(ctx, st, namespace)
 		}),
-	}
+	})
 }
 
 func runList(ctx context.Context, st *command.State, namespace string) error {

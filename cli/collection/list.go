@@ -10,17 +10,18 @@ import (
 )
 
 func newList(st *command.State) *cobra.Command {
-	return &cobra.Command{
-		Use:               "list [NAMESPACE]",
-		Aliases:           []string{"ls"},
-		Short:             "List the collections that you may read",
-		Example:           `  svcctl collection list blog`,
+	return st.AllFlag(&cobra.Command{
+		Use:     "list [NAMESPACE]",
+		Aliases: []string{"ls"},
+		Short:   "List the collections that you may read",
+		Example: `  svcctl collection list blog
+  svcctl collection list -A`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
 			return runList(ctx, st, namespace)
 		}),
-	}
+	})
 }
 
 func runList(ctx context.Context, st *command.State, namespace string) error {

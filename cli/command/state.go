@@ -42,9 +42,10 @@ type State struct {
 	ctx        context.Context // of the command that runs
 	shaped     *output.ShapeWriter
 	order      output.Order
-	sorted     bool // --sort-by has sorted a list
-	completing bool // the tab key asks: answers are kept for a while, and nobody is asked anything
-	asJSON     bool // errors are told as JSON
+	collect    func(output.Result) error // takes what a verb would print; nil: it is printed
+	sorted     bool                      // --sort-by has sorted a list
+	completing bool                      // the tab key asks: answers are kept for a while, and nobody is asked anything
+	asJSON     bool                      // errors are told as JSON
 }
 
 // Flags are the global flags. Where a flag is not given, SVCCTL_<NAME> is taken, then the context.
@@ -99,7 +100,7 @@ func (st *State) FormatGiven() bool {
 
 // Printer writes results to stdout.
 func (st *State) Printer() output.Printer {
-	return output.Printer{W: st.Stdout(), Format: st.Flags.Output, NoHeaders: st.Flags.NoHeaders, Style: st.Style(st.OutTTY), Order: st.order}
+	return output.Printer{W: st.Stdout(), Format: st.Flags.Output, NoHeaders: st.Flags.NoHeaders, Style: st.Style(st.OutTTY), Order: st.order, Collect: st.collect}
 }
 
 // Stdout is where data goes. A reader that has gone away gives ErrOutputClosed. With --jq and the like, what goes there is

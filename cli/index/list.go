@@ -14,7 +14,7 @@ import (
 
 // NewList makes the command that lists indexes, as a verb of a noun.
 func NewList(st *command.State, noun, verb string, aliases ...string) *cobra.Command {
-	return &cobra.Command{
+	return st.WatchFlag(st.AllFlag(&cobra.Command{
 		Use:     verb + " [NAMESPACE] [COLLECTION]",
 		Aliases: aliases,
 		Short:   "List the indexes of a collection or of a project, with their state",
@@ -23,7 +23,8 @@ says why, as with the first records that break a unique index) or foreign (made 
 
 One argument is a collection where the namespace is known by -n, SVCCTL_NAMESPACE or the context, else the namespace.`,
 		Example: "  svcctl " + noun + " " + verb + " shop products\n" +
-			"  svcctl " + noun + " " + verb + " shop",
+			"  svcctl " + noun + " " + verb + " shop --watch\n" +
+			"  svcctl " + noun + " " + verb + " -A",
 		Args:              command.Args(cobra.MaximumNArgs(2)),
 		ValidArgsFunction: st.CompletePlace(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +43,7 @@ One argument is a collection where the namespace is known by -n, SVCCTL_NAMESPAC
 			}
 			return runList(cmd.Context(), st, namespace, rest[0])
 		},
-	}
+	}))
 }
 
 // indexOf is an index with its collection.

@@ -11,11 +11,12 @@ import (
 )
 
 func newList(st *command.State) *cobra.Command {
-	return &cobra.Command{
-		Use:               "list [NAMESPACE]",
-		Aliases:           []string{"ls"},
-		Short:             "List the jobs of a project, with their next and last runs",
-		Example:           `  svcctl job list shop`,
+	return st.WatchFlag(st.AllFlag(&cobra.Command{
+		Use:     "list [NAMESPACE]",
+		Aliases: []string{"ls"},
+		Short:   "List the jobs of a project, with their next and last runs",
+		Example: `  svcctl job list shop
+  svcctl job list -A --watch`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
@@ -32,7 +33,7 @@ func newList(st *command.State) *cobra.Command {
 			}
 			return showJobs(st, page, page.Items...)
 		}),
-	}
+	}))
 }
 
 func newDescribe(st *command.State) *cobra.Command {

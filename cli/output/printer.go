@@ -44,6 +44,8 @@ type Printer struct {
 	NoHeaders bool
 	Style     Style
 	Order     Order // of lists
+
+	Collect func(Result) error // takes what would be printed; nil: it is printed
 }
 
 // Result is what a command shows. Each member serves some formats.
@@ -58,6 +60,9 @@ func (p Printer) Print(r Result) error {
 	r, err := p.Order.sorted(r)
 	if err != nil {
 		return err
+	}
+	if p.Collect != nil {
+		return p.Collect(r)
 	}
 	switch p.Format {
 	case FormatJSON:

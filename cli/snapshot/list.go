@@ -20,7 +20,8 @@ those before it. STATE is verified when a check (svcctl snapshot verify) has fou
 when one has found that something is not, unverified before any, and unreadable when not even the manifest can be read; pinned is one that can't be deleted.
 Warnings are those of when it was taken, such as of files that were missing: svcctl snapshot show names them.`,
 		Example: `  svcctl snapshot list blog
-  svcctl snapshot list blog --profile daily -o name`,
+  svcctl snapshot list blog --profile daily -o name
+  svcctl snapshot list -A --sort-by -.consistentAt`,
 	})
 	cmd.Flags().StringVar(&profile, "profile", "", "only snapshots of this profile")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"profile": st.CompleteProfileFlag})
@@ -42,7 +43,7 @@ func Listing(st *command.State, profile *string, cmd *cobra.Command) *cobra.Comm
 		return runList(ctx, st, c, namespace, *profile, limit)
 	})
 	cmd.Flags().IntVar(&limit, "limit", 0, "how many (default all)")
-	return cmd
+	return st.WatchFlag(st.AllFlag(cmd))
 }
 
 // pageSize is how many snapshots one request asks for.

@@ -14,7 +14,7 @@ import (
 )
 
 func newProfiles(st *command.State) *cobra.Command {
-	return &cobra.Command{
+	return st.AllFlag(&cobra.Command{
 		Use:   "profiles [NAMESPACE]",
 		Short: "List the profiles that snapshots of a project are taken by",
 		Long: `List the profiles that snapshots of a project are taken by, as its config has them: what they take, when the next one is due, and how many
@@ -31,7 +31,7 @@ have replaced.`,
 			}
 			return runProfiles(ctx, st, c, namespace)
 		}),
-	}
+	})
 }
 
 func runProfiles(ctx context.Context, st *command.State, c *client.Client, namespace string) error {

@@ -26,6 +26,7 @@ func newRuns(st *command.State) *cobra.Command {
 The service keeps the newest 100 of each kind and profile, for 30 days.`,
 		Example: `  svcctl snapshot runs blog
   svcctl snapshot runs blog --kind restore
+  svcctl snapshot runs -A --watch
   svcctl snapshot runs blog --profile daily --status failed -o json`,
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
@@ -56,7 +57,7 @@ The service keeps the newest 100 of each kind and profile, for 30 days.`,
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
 		"kind": cobra.FixedCompletions(runKinds(), cobra.ShellCompDirectiveNoFileComp), "profile": st.CompleteProfileFlag,
 	})
-	return cmd
+	return st.WatchFlag(st.AllFlag(cmd))
 }
 
 // runKinds are the kinds of runs of snapshots.
