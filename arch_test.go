@@ -150,7 +150,7 @@ var layers = []layer{
 		"/cli/snapshot":            "/cli/command /cli/output /cli/runs client api",
 		"/cli/team":                "/cli/command /cli/output client api",
 		"/cli/token":               "/cli/command /cli/output client api",
-		"/cli/tui":                 "/cli/audit /cli/collection /cli/command /cli/doc /cli/output /cli/runs /cli/snapshot /cli/tui/frame /cli/tui/widget client api",
+		"/cli/tui":                 "/cli/audit /cli/collection /cli/command /cli/doc /cli/output /cli/runs /cli/snapshot /cli/token /cli/tui/frame /cli/tui/widget client api",
 		"/cli/tui/frame":           "/cli/output /cli/tui/widget client api",
 		"/cli/tui/frame/frametest": "/cli/tui/frame",
 		"/cli/tui/widget":          "/cli/output",

@@ -204,7 +204,7 @@ func TestEditDocument(t *testing.T) {
 			return replaceIn(file, "title: Long enough", "title: X")
 		}
 		term.Press("e")
-		term.shows(t, "error: invalid", "--draft", "goes on with")
+		term.shows(t, "error: invalid", "--draft", "goes on")
 
 		s.editor = func(string) error { return os.ErrPermission }
 		term.Press("e")
@@ -241,7 +241,7 @@ func TestEditOfWhatOthersChange(t *testing.T) {
 		term.Press("e")
 		term.shows(t, "Changed meanwhile")
 		term.Press("esc")
-		term.shows(t, "error: nothing was saved: the record is as others have changed it", "--draft", "goes on with")
+		term.shows(t, "error: nothing was saved: the record is as others have changed it", "--draft", "goes on")
 		if strings.Contains(s.docs[0], "Mine") {
 			t.Errorf("the record is %s", s.docs[0])
 		}
