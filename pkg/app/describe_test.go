@@ -22,6 +22,11 @@ collections:
       - {name: note, type: string, meta: {dependsOn: [title, margin], helperText: Aside}}
       - {name: memo, type: string, hidden: true}
       - {name: seo, type: object, subFields: [{name: title, type: string}, {name: remark, type: string}, {name: ranking, type: number}, {name: tint, type: string, meta: {dependsOn: ranking}}, {name: score, type: number, validator: {lte: {field: ranking}}}]}
+      - {name: maker, type: string, meta: {foreign: {collection: people, label: "{name} ({mail})"}}}
+      - {name: buyer, type: string, meta: {foreign: {collection: people, key: mail}}}
+      - {name: seller, type: string, meta: {foreign: {namespace: desk, collection: people, label: [name]}}}
+      - {name: source, type: string, meta: {foreign: {collection: vaults, label: code}}}
+      - {name: twin, type: string, meta: {foreign: {collection: items, label: margin}}}
     indexes: [{name: both, key: [title, -margin]}, {name: inner, key: [seo.ranking]}]
     search:
       - {name: words, mode: text, fields: [title, memo, seo.remark], meta: {label: {en: Words, de: Wörter}}}
@@ -32,6 +37,12 @@ collections:
     permissions:
       public: {methods: {get: true}, hiddenFields: [seo.ranking, seo.remark], validProjections: [card]}
       user: {methods: {}}
+  - name: people
+    fields: [{name: name, type: string}, {name: mail, type: string, hidden: true}]
+    permissions: {public: {methods: {get: true}}, user: {methods: {}}}
+  - name: vaults
+    fields: [{name: code, type: string}]
+    permissions: {public: {methods: {}}, user: {methods: {}}}
 `)
 	const path = "/api/v1/_/desk/_/collections/items"
 	guide := s.do("GET", "/api/v1/_/desk/_/agent?collection=items")
@@ -40,18 +51,18 @@ collections:
 	}
 	got := s.do("GET", path)
 	got.want(t, http.StatusOK)
-	for _, hidden := range []string{"margin", "ranking", "full", "both", "inner", "check.js", "memo", "remark", "inside"} {
+	for _, hidden := range []string{"margin", "ranking", "full", "both", "inner", "check.js", "memo", "remark", "inside", "mail", "vaults"} {
 		if strings.Contains(got.body, hidden) {
 			t.Errorf("%s is in %s", hidden, got.body)
 		}
 	}
-	for _, open := range []string{"title", "seo", "card", "Things", "Aside", `"validator":{"script":true}`, `"validator":{"min":1}`, `"validator":{"lt":{"field":"price"}}`, `"dependsOn":{"price":1}`, `"search":[{"name":"words","mode":"text","fields":["title"],"meta":{"label":{"de":"Wörter","en":"Words"}}},{"name":"fused","mode":"rrf","sources":["words"]}]`, `"get":{"allow":true`, `"post":{"allow":false`} {
+	for _, open := range []string{`{"name":"maker","type":"string","meta":{"foreign":{"collection":"people"}}}`, `{"name":"seller","type":"string","meta":{"foreign":{"collection":"people","label":["name"],"namespace":"desk"}}}`, `{"name":"twin","type":"string","meta":{"foreign":{"collection":"items"}}}`, "title", "seo", "card", "Things", "Aside", `"validator":{"script":true}`, `"validator":{"min":1}`, `"validator":{"lt":{"field":"price"}}`, `"dependsOn":{"price":1}`, `"search":[{"name":"words","mode":"text","fields":["title"],"meta":{"label":{"de":"Wörter","en":"Words"}}},{"name":"fused","mode":"rrf","sources":["words"]}]`, `"get":{"allow":true`, `"post":{"allow":false`} {
 		if !strings.Contains(got.body, open) {
 			t.Errorf("%s is not in %s", open, got.body)
 		}
 	}
 	all := s.do("GET", path, admin)
-	for _, name := range []string{"margin", "ranking", "full", "both", "inner", "defaultSort", "check.js", `"dependsOn":"ranking"`, `"gte":{"field":"margin"}`, `"lte":{"field":"ranking"}`, `"fields":["title","memo","seo.remark"]`, `{"name":"inside","mode":"ngram","fields":["memo"]}`, `"sources":["words","inside"]`} {
+	for _, name := range []string{`"label":"{name} ({mail})"`, `"key":"mail"`, `"collection":"vaults"`, "margin", "ranking", "full", "both", "inner", "defaultSort", "check.js", `"dependsOn":"ranking"`, `"gte":{"field":"margin"}`, `"lte":{"field":"ranking"}`, `"fields":["title","memo","seo.remark"]`, `{"name":"inside","mode":"ngram","fields":["memo"]}`, `"sources":["words","inside"]`} {
 		if !strings.Contains(all.body, name) {
 			t.Errorf("%s is not in %s", name, all.body)
 		}

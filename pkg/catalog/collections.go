@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -42,8 +43,13 @@ func (c *Catalog) Collection(ctx context.Context, who Asker, call *records.Call)
 	if err != nil {
 		return api.CollectionDescription{}, err
 	}
+	related := relations{catalog: c, who: who, known: map[string]*records.Description{of.Name: d}}
+	fields, err := related.fields(ctx, d, d.Fields, of.Config.Fields)
+	if err != nil {
+		return api.CollectionDescription{}, err
+	}
 	out := api.CollectionDescription{
-		Name: of.Name, StrictFields: !of.Tree.Open(), Fields: who.fields(d, d.Fields, of.Config.Fields),
+		Name: of.Name, StrictFields: !of.Tree.Open(), Fields: fields,
 		Indexes:     visibleIndexes(indexes, d, who.Principal.Has(access.ProjectRead)),
 		Projections: d.Projections, Meta: who.labels(object(d.Meta)), Singleton: of.Singleton,
 		YourPermissions: make(map[string]api.MethodRights, len(d.Rights)),
@@ -65,8 +71,16 @@ func (c *Catalog) Collection(ctx context.Context, who Asker, call *records.Call)
 	return out, nil
 }
 
+// relations describes fields for an asker, who learns nothing of related records that they may not read.
+type relations struct {
+	catalog *Catalog
+	who     Asker
+	known   map[string]*records.Description // by collection; nil: the asker may not read it
+}
+
 // fields gives the wire form of the fields that the caller may know of, with what their config says.
-func (who Asker) fields(in *records.Description, fields []records.DescribedField, config []*schema.Field) []api.FieldDescription {
+func (r *relations) fields(ctx context.Context, in *records.Description, fields []records.DescribedField, config []*schema.Field) ([]api.FieldDescription, error) {
+	who := r.who
 	out := make([]api.FieldDescription, 0, len(fields))
 	for _, f := range fields {
 		i := slices.IndexFunc(config, func(c *schema.Field) bool { return c.Name == f.Name })
@@ -86,14 +100,80 @@ func (who Asker) fields(in *records.Description, fields []records.DescribedField
 			if namesHidden(in, strings.TrimSuffix(f.Path, f.Name), c.Meta.DependsOn) {
 				delete(meta, "dependsOn")
 			}
+			if err := r.conceal(ctx, meta, c.Meta.Foreign); err != nil {
+				return nil, err
+			}
 			d.Meta = who.labels(meta)
 		}
 		if len(f.Sub) > 0 {
-			d.SubFields = who.fields(in, f.Sub, c.SubFields)
+			var err error
+			if d.SubFields, err = r.fields(ctx, in, f.Sub, c.SubFields); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, d)
 	}
+	return out, nil
+}
+
+// conceal takes from the meta of a field what it says of related records: all of it where the asker may not read them or know of the field
+// that the value equals, and the label where that names a field that is hidden from them.
+func (r *relations) conceal(ctx context.Context, meta map[string]any, f *schema.Foreign) error {
+	if f == nil {
+		return nil
+	}
+	target, err := r.target(ctx, f.Collection)
+	if err != nil {
+		return err
+	}
+	foreign, _ := meta["foreign"].(map[string]any)
+	switch {
+	case target == nil || !target.Shows(f.Key):
+		delete(meta, "foreign")
+	case namesHidden(target, "", words(f.Label)):
+		delete(foreign, "label")
+	}
+	return nil
+}
+
+// words are what could be paths of fields in a value: labels are often texts around them.
+func words(v any) bson.A {
+	var out bson.A
+	switch v := v.(type) {
+	case string:
+		for _, w := range strings.FieldsFunc(v, func(c rune) bool { return c != '.' && c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+			out = append(out, w)
+		}
+	case bson.A:
+		for _, item := range v {
+			out = append(out, words(item)...)
+		}
+	case bson.D:
+		for _, e := range v {
+			out = append(append(out, e.Key), words(e.Value)...)
+		}
+	}
 	return out
+}
+
+// target describes a collection of the project; nil: the asker may not read it.
+func (r *relations) target(ctx context.Context, name string) (*records.Description, error) {
+	if d, ok := r.known[name]; ok {
+		return d, nil
+	}
+	of := r.who.Project.Collections[name]
+	if of == nil {
+		return nil, nil //nolint:nilnil // as one that may not be read
+	}
+	d, err := r.catalog.records.Describe(ctx, r.who.toRecords(of))
+	switch {
+	case errs.KindOf(err) == errs.Denied && err != nil:
+		d = nil
+	case err != nil:
+		return nil, err
+	}
+	r.known[name] = d
+	return d, nil
 }
 
 // rules gives a validator without what the caller may not know of: rules that compare with a field hidden from them, and, but
