@@ -2,14 +2,16 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/svcctl/svc/cli/collection"
 	"github.com/svcctl/svc/cli/output"
@@ -24,11 +26,12 @@ type collections struct {
 	table
 
 	namespace string
+	reader    *collectionReader
 	read      *collectionsRead // nil: not yet
 }
 
 func newCollections(h *frame.Host, of frame.Place) frame.Screen {
-	c := &collections{table: table{host: h}, namespace: of.Namespace}
+	c := &collections{table: table{host: h}, namespace: of.Namespace, reader: &collectionReader{client: h.Client, namespace: of.Namespace, now: h.Now}}
 	c.value = func(id string) any {
 		if one := c.read.of(id); one != nil {
 			return one
@@ -45,7 +48,7 @@ func (c *collections) Every() time.Duration { return 5 * time.Second }
 // collectionsRead is what the service says of collections.
 type collectionsRead struct {
 	all    []api.CollectionDescription
-	counts map[string]int64 // of records; nil: who asks may not know them
+	counts map[string]int64 // of records, where who asks may know them
 }
 
 func (r *collectionsRead) of(name string) *api.CollectionDescription {
@@ -57,29 +60,67 @@ func (r *collectionsRead) of(name string) *api.CollectionDescription {
 	return nil
 }
 
-func (c *collections) Read(ctx context.Context) (tea.Msg, error) {
-	list, err := c.host.Client.ListCollections(ctx, c.namespace)
+// countsFor is how long the numbers of records are good for: the service counts them.
+const countsFor = 15 * time.Second
+
+// countsAtOnce is how many collections are counted at the same time.
+const countsAtOnce = 4
+
+// collectionReader asks for collections. It is used by one read at a time.
+type collectionReader struct {
+	client    *client.Client
+	namespace string
+	now       func() time.Time
+
+	counts map[string]int64
+	at     time.Time // when they were counted
+}
+
+func (r *collectionReader) read(ctx context.Context) (*collectionsRead, error) {
+	list, err := r.client.ListCollections(ctx, r.namespace)
 	if err != nil {
 		return nil, err
 	}
-	out := &collectionsRead{all: list.Items}
-	project, err := c.host.Client.ProjectOf(ctx, c.namespace)
-	switch {
-	case client.IsStatus(err, http.StatusForbidden), err == nil && project == nil:
-		return out, nil
-	case err != nil:
-		return nil, err
+	if r.counts == nil || r.now().Sub(r.at) >= countsFor {
+		if err := r.count(ctx, list.Items); err != nil {
+			return nil, err
+		}
 	}
-	status, err := c.host.Client.ProjectStatus(ctx, project.ID)
-	switch {
-	case client.IsStatus(err, http.StatusForbidden), client.IsStatus(err, http.StatusNotFound):
-		return out, nil
-	case err != nil:
-		return nil, err
-	}
-	out.counts = status.Counts
-	return out, nil
+	return &collectionsRead{all: list.Items, counts: r.counts}, nil
 }
+
+// count counts the records of collections in which the user may do so. What is refused has no number.
+func (r *collectionReader) count(ctx context.Context, all []api.CollectionDescription) error {
+	var mu sync.Mutex
+	counts := map[string]int64{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(countsAtOnce)
+	for _, one := range all {
+		if !one.YourPermissions["get"].Count {
+			continue
+		}
+		group.Go(func() error {
+			n, err := r.client.CountRecords(ctx, r.namespace, one.Name, "")
+			if _, refused := errors.AsType[*client.Error](err); refused {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			counts[one.Name] = n
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	r.counts, r.at = counts, r.now()
+	return nil
+}
+
+func (c *collections) Read(ctx context.Context) (tea.Msg, error) { return c.reader.read(ctx) }
 
 func (c *collections) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {

@@ -59,6 +59,7 @@ func (s *service) giveRecords(mux *http.ServeMux, give func(pattern string, fn f
 		}
 		return api.CollectionDescription{}
 	})
+	give("GET /_/{p}/{c}/_count", func(*http.Request) any { return api.CountResult{Count: int64(len(s.docs))} })
 	one := func(fn func(r *http.Request, i int) (status int, answer any)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()
