@@ -169,7 +169,7 @@ func usageTemplate(t string, width int) string {
 	t = strings.Replace(t, own, "{{if and .HasParent .HasAvailableLocalFlags}}", 1) // those of the root are the global ones
 	if before, block, ok := strings.Cut(t, global); ok {
 		if _, after, ok := strings.Cut(block, end); ok {
-			t = before + "\n\n" + optionsLine + after
+			t = before + "\n\n" + output.Reflow(optionsLine, width) + after
 		}
 	}
 	if width > 0 {

@@ -239,6 +239,9 @@ func TestDataCannotDriveTheTerminal(t *testing.T) {
 		{"snapshot diff blog x", `{"same":true,"collections":[{"collection":` + evil + `,"records":[{"id":` + evil + `,"change":` + evil + `,"paths":[` + evil + `]}]}]}`},
 		{"snapshot prune blog --dry-run", `{"items":[{"id":` + evil + `,"profile":` + evil + `,"reasons":[` + evil + `]}]}`},
 		{"snapshot runs blog", `{"items":[{"id":` + evil + `,"kind":` + evil + `,"name":` + evil + `,"status":` + evil + `,"error":{"message":` + evil + `},"by":{"name":` + evil + `}}]}`},
+		{"get col -A", `{"items":[{"namespace":"blog","enabled":true,"name":` + evil + `}]}`},
+		{"status", `{"version":` + evil + `,"status":` + evil + `,"checks":[{"name":` + evil + `,"status":` + evil + `,"message":` + evil + `}],"phase":` + evil + `,"conditions":[{"type":"Ready","status":` + evil + `,"message":` + evil + `}],"items":[{"id":"1","namespace":` + evil + `}]}`},
+		{"project tree blog", `{"namespace":"blog","phase":` + evil + `,"conditions":[{"type":"Ready","message":` + evil + `}],"items":[{"id":"1","namespace":"blog","name":` + evil + `,"cron":` + evil + `,"path":` + evil + `,"indexes":[{"name":` + evil + `,"state":` + evil + `,"message":` + evil + `}],"search":[{"name":` + evil + `,"mode":` + evil + `,"fields":[` + evil + `]}]}]}`},
 		{"backup analyze blog", `{"id":` + evil + `,"collections":[{"name":` + evil + `}]}`},
 	} {
 		for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
@@ -254,6 +257,26 @@ func TestDataCannotDriveTheTerminal(t *testing.T) {
 				t.Errorf("%s -o %s: data began a line: %q", tc.args, format, all)
 			}
 		}
+	}
+}
+
+// Nor can what expressions make of it, on a terminal. Elsewhere texts are what they are: a program reads them.
+func TestExpressionsCannotDriveTheTerminal(t *testing.T) {
+	t.Parallel()
+	const body = `{"items":[{"namespace":"a\u001b[2J\u009b31m\u202e\rb"}]}`
+	for _, flag := range []string{"--jq=.items[].namespace", "--jq=.items[]", "--template={{(index .items 0).namespace}}", "-o=jsonpath={.items[*].namespace}", "-o=custom-columns=A:.namespace", "-o=go-template={{.items}}"} {
+		p := start(t, serve(t, answer(http.StatusOK, body)))
+		p.st.OutTTY = true
+		if code := p.run(t, "project", "list", flag); code != 0 || !strings.Contains(p.out.String(), "a\\") {
+			t.Errorf("%s: exit code %d, %q, %s", flag, code, p.out.String(), p.err.String())
+		}
+		if strings.ContainsAny(p.out.String(), "\x1b\u009b\u202e\r") {
+			t.Errorf("%s: %q", flag, p.out.String())
+		}
+	}
+	p := start(t, serve(t, answer(http.StatusOK, body)))
+	if p.run(t, "project", "list", "--jq", ".items[].namespace"); p.out.String() != "a\x1b[2J\u009b31m\u202e\rb\n" {
+		t.Errorf("a program gets %q", p.out.String())
 	}
 }
 
@@ -391,7 +414,8 @@ func TestClosedOutputIsNoFailure(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"doc list blog articles", "doc list blog articles -o json", "doc list blog articles --all -o json", "doc export blog articles",
-		"api GET /x", "whoami", "completion bash", "doc count blog articles", "--help",
+		"api GET /x", "whoami", "completion bash", "doc count blog articles", "--help", "doc list blog articles --jq .items", "doc list blog articles -o custom-columns=A:.id",
+		"man", "api-resources", "options", "doc export blog articles --jq .id", "status",
 	} {
 		p := start(t, serve(t, answer(http.StatusOK, `{"items":[{"id":"1","title":"x"}]}`)))
 		p.st.Out = closedPipe{}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,12 +34,13 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Env = append(cmd.Env, "TERM="+term)
 	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
 	ts.Check(err)
+	var typed []string
 	if args[1] != "-" {
-		_, err = io.WriteString(screen, ts.ReadFile(args[1]))
-		ts.Check(err)
+		typed = slices.Collect(strings.Lines(ts.ReadFile(args[1])))
 	}
 	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	out, _ := io.ReadAll(screen) // which ends with an error when the program has let go of it
+	out, err := converse(screen, typed)
+	ts.Check(err)
 	err = cmd.Wait()
 	late.Stop()
 	ts.Check(errors.Join(screen.Close(), os.WriteFile(ts.MkAbs("screen"), []byte(strings.ReplaceAll(string(out), "\r\n", "\n")), 0o600)))
@@ -51,5 +53,23 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Logf("[screen]\n%q", out)
 	if want := args[0]; strconv.Itoa(got) != want {
 		ts.Fatalf("exit code %d, want %s", got, want)
+	}
+}
+
+// converse reads what a terminal gets to its end, and types a line whenever a question stands there: before, it would be shown.
+func converse(screen io.ReadWriter, typed []string) (out []byte, err error) {
+	chunk := make([]byte, 4096)
+	for {
+		n, err := screen.Read(chunk)
+		out = append(out, chunk[:n]...)
+		if err != nil { // the program has let go of it
+			return out, nil
+		}
+		if text := string(out); len(typed) > 0 && (strings.HasSuffix(text, ": ") || strings.HasSuffix(text, "] ")) {
+			if _, err := io.WriteString(screen, typed[0]); err != nil {
+				return out, err
+			}
+			typed = typed[1:]
+		}
 	}
 }

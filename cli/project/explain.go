@@ -54,8 +54,6 @@ func runExplainAll(st *command.State, path string) error {
 		return err
 	}
 	result.Value = map[string]any{"items": all}
-	if st.OutWidth > 0 && st.Flags.Output == output.FormatTable {
-		t.Fit(st.OutWidth)
-	}
+	st.FitTable(t)
 	return st.Printer().Print(result)
 }
