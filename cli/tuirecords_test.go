@@ -112,7 +112,11 @@ func TestTUIRecords(t *testing.T) {
 	term.Shows("events of blog", "Serving")
 	term.Press("8")
 	term.Shows("Personal access tokens", "none: c makes one", "Users", "▸ ann")
-	term.Press("cci\t30d\tproject.re \r")
+	term.Press("c")
+	term.Shows("Make a token", "SCOPE", "project.read")
+	term.Press("ci\t30d\tproject.re")
+	term.Shows("▸ project.read")
+	term.Press(" \r")
 	term.Shows("The token ci is made.", "svc_pat_", "It ends:", "It may: project.read")
 	value := ""
 	term.Until("the value is shown", func(screen *vt.Emulator) bool {
