@@ -70,8 +70,8 @@ func TestTUIRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	editor := filepath.Join(dir, "editor")
-	// What it is given is too short first, then right; of a new record it fills in the title.
-	script := "#!/bin/sh\nif grep -q 'is.*at least\\|too short\\|Not saved' \"$1\"; then sed -i 's/^title: O$/title: Edited/' \"$1\"\n" +
+	// What it is given is too short first, then right; of a new record it fills in the title. Interrupts that are typed meanwhile are not for svcctl.
+	script := "#!/bin/sh\nkill -INT $PPID; sleep 0.1; kill -INT $PPID; sleep 0.1\nif grep -q 'is.*at least\\|too short\\|Not saved' \"$1\"; then sed -i 's/^title: O$/title: Edited/' \"$1\"\n" +
 		"elif grep -q 'A new record' \"$1\"; then sed -i 's/^title: .*/title: Created/' \"$1\"\nelse sed -i 's/^title: One/title: O/' \"$1\"; fi\n"
 	if err := os.WriteFile(editor, []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/vt"
 	"go.uber.org/goleak"
 
 	"github.com/svcctl/svc/cli"
@@ -22,7 +23,8 @@ import (
 func TestNothingIsLeftBehind(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	s := sample()
-	s.events, s.run = make(chan api.ProjectEvent), make(chan api.RunEvent)
+	s.events, s.run, s.feed, s.job = make(chan api.ProjectEvent), make(chan api.RunEvent), make(chan api.Change), make(chan api.RunEvent)
+	s.jobRuns[0].Status = api.RunRunning
 	server := httptest.NewServer(s.handler())
 	term := frametest.NewTerminal(t, 100, 30, color.Black)
 	vars := map[string]string{"SVCCTL_SERVER": server.URL, "SVCCTL_TOKEN": "a-token", "TERM": "xterm-256color"}
@@ -31,18 +33,27 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok },
 	}
 	code := make(chan int)
-	search := [][2]string{{"7", "articles/main"}, {"r", "(y/n)"}, {"y", "esc leaves it running"}} // keys, and what they lead to
-	for n := range len(search) + 1 {
+	for _, way := range [][][2]string{ // keys, and what they lead to
+		{},
+		{{"7", "articles/main"}},
+		{{"7", "articles/main"}, {"r", "(y/n)"}, {"y", "esc leaves it running"}},
+		{{"3", "FIELDS"}, {"\r", "live"}, {"/{}\r", "filter {}"}}, // one feed, and another
+		{{"3", "FIELDS"}, {"\r", "live"}, {"0", "events of blog"}},
+		{{"0", "events of blog"}, {"\t", "events of 2 projects"}},
+		{{"5", "cleanup"}, {"\r", "Log of"}, {"9", "the log of the records"}},
+		{{"8", "deploy"}, {"c", "project.reload"}, {"x\t\tproject.rel", "▸ project.reload"}, {" \r", "svc_pat_"}},
+	} {
 		go func() { code <- cli.Run(t.Context(), st, []string{"tui", "blog"}) }()
 		term.Shows("Events")
-		for _, key := range search[:n] {
+		for _, key := range way {
 			term.Press(key[0])
 			term.Shows(key[1])
 		}
 		term.Press("\x03")
 		if got := <-code; got != 0 {
-			t.Errorf("exit code %d behind %v", got, search[:n])
+			t.Errorf("exit code %d behind %v", got, way)
 		}
+		term.Until("it has given the terminal back", func(screen *vt.Emulator) bool { return !screen.IsAltScreen() })
 	}
 	term.Close()
 	server.Close()

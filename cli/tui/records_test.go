@@ -138,6 +138,9 @@ func (s *service) giveRecords(mux *http.ServeMux, give func(pattern string, fn f
 		w.Header().Set("Content-Type", api.MediaEvents)
 		w.WriteHeader(http.StatusOK)
 		fmt.Fprint(w, "id: 0\nevent: ready\ndata: {}\n\n")
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
 		s.mu.Lock()
 		feed := s.feed
 		s.mu.Unlock()

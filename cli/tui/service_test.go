@@ -225,8 +225,10 @@ func (s *service) giveSnapshots(give func(pattern string, fn func(r *http.Reques
 
 // stream sends what comes until the client leaves.
 func stream[T any](w http.ResponseWriter, r *http.Request, from <-chan T, event func(T) (string, any)) {
-	w.Header().Set("Content-Type", api.MediaEvents)
-	w.WriteHeader(http.StatusOK)
+	if w.Header().Get("Content-Type") == "" { // else it has begun
+		w.Header().Set("Content-Type", api.MediaEvents)
+		w.WriteHeader(http.StatusOK)
+	}
 	for id := 1; ; id++ {
 		select {
 		case <-r.Context().Done():

@@ -1,6 +1,7 @@
 package widget_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -188,6 +189,80 @@ func TestListScrolls(t *testing.T) {
 				t.Errorf("%d lines, behind %s: no headings in %q", height, key, lines)
 			}
 		}
+	}
+}
+
+// TestMarksAndSections: what is marked shows so, and the cursor goes from section to section.
+func TestMarksAndSections(t *testing.T) {
+	t.Parallel()
+	rows := func(ids ...string) (out []widget.Row) {
+		for _, id := range ids {
+			out = append(out, widget.Row{ID: id, Cells: []widget.Cell{widget.Text(id)}})
+		}
+		return out
+	}
+	columns := []widget.Column{{Name: "NAME"}}
+	var l widget.List
+	l.Set(widget.Section{Title: "One", Columns: columns, Rows: rows("a", "b")}, widget.Section{Title: "None", None: "none"}, widget.Section{Title: "Two", Columns: columns, Rows: rows("c")})
+	l.Mark("a", true)
+	l.Mark("b", true)
+	if diff := cmp.Diff("One\n  NAME\n▸●a\n ●b\n\nNone\n  none\n\nTwo\n  NAME\n  c", drawn(l.View(20, 20, plain()))); diff != "" {
+		t.Error(diff)
+	}
+	l.Mark("b", false)
+	for _, want := range []string{"c", "a", "c"} {
+		l.SelectSection()
+		if got := l.Selected(); got != want {
+			t.Errorf("the cursor is on %s, want %s", got, want)
+		}
+	}
+	if l.Left() != 0 || l.At() != 2 {
+		t.Errorf("%d below place %d", l.Left(), l.At())
+	}
+	l.Home()
+	l.Filter("c")
+	if l.Selected() != "c" || l.At() != 0 {
+		t.Errorf("the cursor is on %s", l.Selected())
+	}
+}
+
+// TestOnlyWhatIsSeenIsDrawn: where the cursor is among many rows, there they are.
+func TestOnlyWhatIsSeenIsDrawn(t *testing.T) {
+	t.Parallel()
+	var rows []widget.Row
+	for i := range 10_000 {
+		id := strconv.Itoa(i)
+		rows = append(rows, widget.Row{ID: id, Cells: []widget.Cell{widget.Text(id)}})
+	}
+	var l widget.List
+	l.Set(widget.Section{Columns: []widget.Column{{Name: "N"}}, Rows: rows})
+	for _, move := range []struct{ key, want string }{
+		{"", "  N\n▸ 0\n  1"}, {"end", "  N\n  9998\n▸ 9999"}, {"up", "  N\n▸ 9998\n  9999"}, {"pgup", "  N\n▸ 9996\n  9997"}, {"home", "  N\n▸ 0\n  1"},
+	} {
+		l.Key(move.key)
+		if diff := cmp.Diff(move.want, drawn(l.View(20, 3, plain()))); diff != "" {
+			t.Errorf("%s: %s", move.key, diff)
+		}
+	}
+}
+
+func TestMember(t *testing.T) {
+	t.Parallel()
+	theme := widget.NewTheme(true, true)
+	for line, painted := range map[string]string{
+		`  "a\"b": 1`: `"a\"b"`, "- name: x": "name", "key:": "key", "  - - deep: y": "deep", "a: b: c": "a",
+	} {
+		if got, want := widget.Member(line, theme), strings.Replace(line, painted, theme.Key.Render(painted), 1); got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+	for _, line := range []string{`"text"`, "- text", "http://a", "", `"a", "b": 1`} {
+		if got := widget.Member(line, theme); got != line {
+			t.Errorf("%s: got %q", line, got)
+		}
+	}
+	if got := widget.Member("a\x1b[2J: 1", theme); strings.Contains(got, "\x1b[2J") {
+		t.Errorf("the terminal is told something: %q", got)
 	}
 }
 
