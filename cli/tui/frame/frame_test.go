@@ -446,3 +446,62 @@ func TestBackgrounds(t *testing.T) {
 		}
 	})
 }
+
+// TestRefollow listens to something else, at once and without what was heard before.
+func TestRefollow(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var listening []int
+	n := 0
+	s := &screen{follow: func(ctx context.Context, emit func(tea.Msg)) error {
+		mu.Lock()
+		n++
+		number := n
+		listening = append(listening, number)
+		mu.Unlock()
+		emit(fmt.Sprint("heard by ", number))
+		<-ctx.Done()
+		return nil
+	}}
+	s.press = func(string) tea.Cmd { return s.host.Refollow() }
+	second := &screen{title: "second"}
+	drive(t, s, second, func(t *testing.T, d *frametest.Driver) {
+		d.Press("x", "x")
+		d.Wait(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if diff := cmp.Diff([]int{1, 2, 3}, listening); diff != "" {
+			t.Error(diff)
+		}
+		shows(t, d, "heard by 3")
+	})
+}
+
+// TestExec gives the terminal to a command, and tells the screen how it has ended.
+func TestExec(t *testing.T) {
+	t.Parallel()
+	s := &screen{}
+	ran := command{err: errors.New("exit status 3")}
+	s.press = func(string) tea.Cmd {
+		return s.host.Exec(&ran, func(err error) tea.Msg { return "it ended: " + err.Error() })
+	}
+	drive(t, s, &screen{}, func(t *testing.T, d *frametest.Driver) {
+		d.Press("x")
+		shows(t, d, "it ended: exit status 3")
+		if ran.times != 1 {
+			t.Errorf("it ran %d times", ran.times)
+		}
+	})
+}
+
+type command struct {
+	tea.ExecCommand
+
+	times int
+	err   error
+}
+
+func (c *command) Run() error {
+	c.times++
+	return c.err
+}
