@@ -120,6 +120,9 @@ api-resources lists the kinds, with their short names.`,
 		oneCheck, oneRun := one.Args, one.RunE
 		one.Args, one.RunE = either(listOf, list, oneCheck, oneRun, true)
 		list.Args, list.RunE = either(listOf, list, oneCheck, oneRun, false)
+		if !k.inProject { // whose names come first
+			list.ValidArgsFunction = one.ValidArgsFunction
+		}
 		get.AddCommand(one)
 		ones[list.Name()] = one
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,9 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return verbFirst(st, cmd, args[0], args[1])
+			}
 			if len(args) > 0 {
 				return command.Unknown(cmd, args[0])
 			}
@@ -121,6 +125,31 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	groupCommands(root)
 	completeFlags(root, st)
 	return root
+}
+
+// verbFirst is the error for a verb before its noun, as kubectl has them (describe project blog): it names the command that has them in our order.
+func verbFirst(st *command.State, root *cobra.Command, verb, noun string) error {
+	noun, _, _ = strings.Cut(noun, "/")
+	for _, k := range getKinds(st) {
+		if noun != k.plural && noun != k.singular() && !slices.Contains(strings.Fields(k.short), noun) {
+			continue
+		}
+		of, _, err := root.Find([]string{k.noun.Name()})
+		if err != nil || of == root {
+			break
+		}
+		for _, cmd := range of.Commands() {
+			if cmd.Name() != verb && !cmd.HasAlias(verb) {
+				continue
+			}
+			return &command.Error{
+				Exit: command.ExitUsage, Code: "usage", Message: fmt.Sprintf("unknown command %q for %q", verb, root.CommandPath()),
+				Hint: "did you mean: " + cmd.CommandPath(),
+			}
+		}
+		return command.Unknown(of, verb)
+	}
+	return command.Unknown(root, verb)
 }
 
 // groupCommands puts the commands of the help into groups, so that a newcomer finds where to begin.

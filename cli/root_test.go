@@ -106,6 +106,55 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	walk(root)
 }
 
+// Every command is run by a script, as a user would.
+func TestEveryCommandHasAScript(t *testing.T) {
+	t.Parallel()
+	root := cli.NewRootCmd(start(t, "").st)
+	run := map[string]bool{}
+	for _, file := range scriptFiles(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands, _, _ := strings.Cut(string(text), "\n-- ")
+		for line := range strings.Lines(commands) {
+			_, words, ok := strings.Cut(line, "svcctl ")
+			if !ok || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "std") {
+				continue
+			}
+			found, _, err := root.Find(withoutFlags(root, shellWords(words)))
+			if err == nil {
+				run[found.CommandPath()] = true
+			}
+		}
+	}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+		if !cmd.HasSubCommands() && cmd.Name() != "help" && !run[cmd.CommandPath()] {
+			t.Errorf("no script runs %s", cmd.CommandPath())
+		}
+	}
+	walk(root)
+}
+
+// withoutFlags takes the flags before the first word away, with their values.
+func withoutFlags(root *cobra.Command, words []string) []string {
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		f := root.PersistentFlags().Lookup(strings.TrimLeft(words[0], "-"))
+		if f == nil && len(words[0]) == 2 {
+			f = root.PersistentFlags().ShorthandLookup(words[0][1:])
+		}
+		words = words[1:]
+		if f != nil && f.NoOptDefVal == "" && len(words) > 0 {
+			words = words[1:]
+		}
+	}
+	return words
+}
+
 // parses says whether a command line has a command, and flags and arguments as that takes them.
 func parses(t *testing.T, words []string) error {
 	t.Helper()

@@ -264,7 +264,7 @@ func (st *State) Fail(ctx context.Context, err error) int {
 		return r.exit
 	}
 	for _, p := range r.problems {
-		if !st.InCI() { // which shows them beside the files
+		if !st.InCI() || st.ProblemFolder == "" { // which shows them beside the files
 			break
 		}
 		text := p.Message

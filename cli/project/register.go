@@ -68,6 +68,9 @@ func (opts *registerOptions) complete() error {
 	slashed := filepath.ToSlash(opts.ConfigFile)
 	first, _, _ := strings.Cut(slashed, "/")
 	if first == "." || first == ".." {
+		if opts.st.ProblemFolder = opts.ConfigFile; filepath.Ext(opts.ConfigFile) != "" {
+			opts.st.ProblemFolder = filepath.Dir(opts.ConfigFile)
+		}
 		abs, err := filepath.Abs(opts.ConfigFile)
 		if err != nil {
 			return command.Usagef("%s: %v", opts.ConfigFile, err)
