@@ -15,7 +15,7 @@ CUTS     ?= 5000
 KILLS    ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help agents build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store quality fuzz differ outside clients crash soak lint fmt tidy golden docs pictures samples package clean
+.PHONY: help agents build run test bench bench-login bench-abuse bench-audit bench-hooks bench-growth bench-scale bench-search bench-snapshots bench-store bench-svcctl quality fuzz differ outside clients crash soak lint fmt tidy golden docs pictures samples package clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-15s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ bench-search: build ## Measure searches of 100,000 records, and what indexes cos
 
 bench-snapshots: build ## Measure snapshots: time, room, writers meanwhile, memory with a million records (STORE_URI=mongodb://… for MongoDB)
 	@$(GO) run ./bench -what snapshots -svcd bin/svcd $(BENCHFLAGS)
+
+bench-svcctl: build ## Measure what svcctl takes of the time of a command (SVCCTL_SERVER, SVCCTL_ADMIN_TOKEN_FILE: a service that serves the sample blog)
+	@sh scripts/latency.sh bin/svcctl
 
 quality: ## Measure how good the modes of searches are (CRANFIELD=the folder of the Cranfield collection)
 	@CRANFIELD=$(abspath $(CRANFIELD)) $(GO) test ./pkg/search/quality -run Cranfield -count=1 -v -timeout 60m

@@ -116,8 +116,7 @@ func TestEveryCommandHasAScript(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		commands, _, _ := strings.Cut(string(text), "\n-- ")
-		for line := range strings.Lines(commands) {
+		for line := range strings.Lines(string(text)) {
 			_, words, ok := strings.Cut(line, "svcctl ")
 			if !ok || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "std") {
 				continue

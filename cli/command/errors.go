@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -263,16 +261,7 @@ func (st *State) Fail(ctx context.Context, err error) int {
 		writeErrorJSON(st.Err, r)
 		return r.exit
 	}
-	for _, p := range r.problems {
-		if !st.InCI() || st.ProblemFolder == "" { // which shows them beside the files
-			break
-		}
-		text := p.Message
-		if p.Path != "" {
-			text = p.Path + ": " + text
-		}
-		fmt.Fprintln(st.Err, Annotation(path.Join(filepath.ToSlash(st.ProblemFolder), p.File), p.Line, p.Column, text, p.Warning))
-	}
+	st.annotate(r.problems)
 	style := st.Style(st.ErrTTY)
 	fmt.Fprintln(st.Err, style.Red("error:"), output.EscapeLines(r.message))
 	for _, line := range r.details() {
@@ -327,23 +316,6 @@ func ProblemLine(p api.ConfigProblem) string {
 	}
 	b.WriteString(p.Message)
 	return b.String()
-}
-
-// InCI says that GitHub Actions runs this, which takes annotations.
-func (st *State) InCI() bool {
-	value, _ := st.Env("GITHUB_ACTIONS")
-	return value == "true"
-}
-
-// Annotation is a problem as GitHub Actions takes it in the output of a step.
-func Annotation(file string, line, column int, text string, warning bool) string {
-	level := "error"
-	if warning {
-		level = "warning"
-	}
-	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, property.Replace(file), line, column, output.Escape(data.Replace(text)))
 }
 
 // writeErrorJSON is the form of errors for programs.

@@ -28,7 +28,12 @@ func (st *State) AllFlag(cmd *cobra.Command) *cobra.Command {
 		if len(args) > 0 || st.GivenNamespace() != "" {
 			return Usagef("-A is for all projects: give no namespace with it")
 		}
-		r, err := st.ofAll(cmd.Context(), func(namespace string) error { return run(cmd, []string{namespace}) })
+		known := st.Flags.Namespace
+		defer func() { st.Flags.Namespace = known }()
+		r, err := st.ofAll(cmd.Context(), func(namespace string) error {
+			st.Flags.Namespace = namespace // and no argument, which might be taken for something in the namespace of the context
+			return run(cmd, nil)
+		})
 		if err != nil {
 			return err
 		}
