@@ -46,7 +46,7 @@ func newDraft(name string, now opened) (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{path: filepath.Join(dir, name+".yaml")}
+	d := &draft{path: filepath.Join(dir, draftName(name))}
 	if d.text, err = d.start(now); err != nil {
 		return nil, err
 	}
@@ -54,6 +54,21 @@ func newDraft(name string, now opened) (*draft, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// maxDraftName is how many characters of a name the file of a draft has.
+const maxDraftName = 80
+
+// draftName is the name of a draft's file. The name of a collection and the id of a record are what a service says: neither leads out of the draft's folder,
+// where a file of the user's would be replaced by what the record holds.
+func draftName(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '-'
+	}, name)
+	return plain[:min(len(plain), maxDraftName)] + ".yaml"
 }
 
 // start makes a record what the draft is compared with, and gives its text.

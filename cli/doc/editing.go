@@ -69,7 +69,7 @@ func NewEditing(c *client.Client, namespace, collection string, fields []api.Fie
 		return nil, err
 	}
 	text, notes := template(fields)
-	e.draft = &draft{path: filepath.Join(dir, collection+"-new.yaml"), text: text}
+	e.draft = &draft{path: filepath.Join(dir, draftName(collection+"-new")), text: text}
 	e.draft.base = api.Record("{}")
 	if e.draft.text != "" {
 		if e.draft.base, err = command.YAMLToJSON([]byte(e.draft.text)); err != nil {

@@ -172,3 +172,45 @@ func TestEditOfAChangedRecord(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The id in an answer, and the name of a collection in a list of them, are what a service says: a draft is in its own folder whatever they are. A draft elsewhere could
+// be the file with the contexts, in which a tokenCommand names a program to run.
+func TestDraftStaysInItsFolder(t *testing.T) {
+	t.Parallel()
+	victim := filepath.Join(t.TempDir(), "config")
+	for _, name := range []string{victim, strings.Repeat("../", 20) + victim, `..\..\x`, "a\x1b]0;x\ab", strings.Repeat("long", 100), ".", "", "NUL"} {
+		id, err := json.Marshal("/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &records{record: `{"id":` + string(id) + `,"users":[{"name":"x"}]}`, rev: `"1"`}
+		c := s.client(t)
+		old, err := doc.OpenEditing(t.Context(), c, "blog", "articles", "1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := doc.NewEditing(c, "blog", "/"+name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []*doc.Editing{old, made} {
+			t.Cleanup(func() {
+				if err := os.RemoveAll(filepath.Dir(e.Path())); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := e.Write(); err != nil {
+				t.Errorf("%q: %v", name, err)
+			}
+			if folder := filepath.Base(filepath.Dir(e.Path())); !strings.HasPrefix(folder, "svcctl-edit-") {
+				t.Fatalf("%q: the draft is %q", name, e.Path())
+			}
+			if base := filepath.Base(e.Path()); strings.ContainsAny(base, "\x1b\\: ") || len(base) > 100 {
+				t.Errorf("%q: the draft is %q", name, base)
+			}
+		}
+	}
+	if _, err := os.Stat(victim + ".yaml"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s.yaml was written: %v", victim, err)
+	}
+}
