@@ -142,8 +142,12 @@ func (st *State) Finish(err error) error {
 			err = last
 		}
 	}
-	if st.order != (output.Order{}) && !st.sorted && err == nil {
+	switch {
+	case st.order == output.Order{} || err != nil:
+	case !st.sorted.List:
 		st.Warnf("--sort-by sorts lists, and this was none")
+	case !st.sorted.Found:
+		st.Warnf("--sort-by %s: no item has that; -o json shows what items have", st.Flags.SortBy)
 	}
 	return err
 }

@@ -43,9 +43,9 @@ type State struct {
 	shaped     *output.ShapeWriter
 	order      output.Order
 	collect    func(output.Result) error // takes what a verb would print; nil: it is printed
-	sorted     bool                      // --sort-by has sorted a list
-	completing bool                      // the tab key asks: answers are kept for a while, and nobody is asked anything
-	asJSON     bool                      // errors are told as JSON
+	sorted     output.OrderUse
+	completing bool // the tab key asks: answers are kept for a while, and nobody is asked anything
+	asJSON     bool // errors are told as JSON
 }
 
 // Flags are the global flags. Where a flag is not given, SVCCTL_<NAME> is taken, then the context.

@@ -132,13 +132,13 @@ func TestSortBy(t *testing.T) {
 		}
 	}
 	for by, want := range map[string]string{".n": "c a b d", "-.n": "b d a c", "{.s}": "a b c d", "-s": "d c b a", ".none": "b a c d"} {
-		used := false
-		order, err := output.ParseOrder(by, &used)
+		var use output.OrderUse
+		order, err := output.ParseOrder(by, &use)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := output.Printer{Format: "table", NoHeaders: true, Order: order}
-		if got := strings.Join(strings.Fields(printed(t, p, result())), " "); got != want || !used {
+		if got := strings.Join(strings.Fields(printed(t, p, result())), " "); got != want || !use.List || use.Found != (by != ".none") {
 			t.Errorf("%s: got %s, want %s", by, got, want)
 		}
 		p.Format = "name"
@@ -162,10 +162,10 @@ func TestSortBy(t *testing.T) {
 			t.Errorf("%s -o json: got %v, want %s", by, got, want)
 		}
 	}
-	used := false
-	order, _ := output.ParseOrder(".n", &used)
+	var use output.OrderUse
+	order, _ := output.ParseOrder(".n", &use)
 	printed(t, output.Printer{Format: "json", Order: order}, output.Result{Value: map[string]int{"n": 1}})
-	if _, err := output.ParseOrder("{.n", nil); used || err == nil {
+	if _, err := output.ParseOrder("{.n", nil); use.List || err == nil {
 		t.Errorf("what is no list was sorted, or half a path taken: %v", err)
 	}
 }

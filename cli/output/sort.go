@@ -14,11 +14,17 @@ import (
 type Order struct {
 	path jsonPath
 	desc bool
-	Used *bool // set when a list was sorted; nil: nobody asks
+	use  *OrderUse // nil: nobody asks
+}
+
+// OrderUse says what became of an order.
+type OrderUse struct {
+	List  bool // there was a list to sort
+	Found bool // which had no items, or one that has something at the path
 }
 
 // ParseOrder reads a path in the items of lists, as kubectl has it (.createdAt, {.name} or name), with - before it for descending.
-func ParseOrder(text string, used *bool) (Order, error) {
+func ParseOrder(text string, use *OrderUse) (Order, error) {
 	path, desc := strings.CutPrefix(text, "-")
 	shape, err := NewJSONPath(path)
 	if err != nil {
@@ -28,7 +34,7 @@ func ParseOrder(text string, used *bool) (Order, error) {
 	if !ok {
 		return Order{}, errors.New("want a path")
 	}
-	return Order{path: p, desc: desc, Used: used}, nil
+	return Order{path: p, desc: desc, use: use}, nil
 }
 
 // sorted gives a result in the order. A value that is no list with as many items as the table has rows stays as it is.
@@ -70,8 +76,9 @@ func (o Order) sorted(r Result) (Result, error) {
 	if r.Value, err = withItems(raw, picked(items, at)); err != nil {
 		return r, err
 	}
-	if o.Used != nil {
-		*o.Used = true
+	if o.use != nil {
+		o.use.List = true
+		o.use.Found = o.use.Found || len(keys) == 0 || slices.ContainsFunc(keys, func(key any) bool { return key != nil })
 	}
 	return r, nil
 }
