@@ -57,7 +57,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // converse reads what a terminal gets to its end, and types a line whenever a question stands there: before, it would be shown.
-func converse(screen io.ReadWriter, typed []string) (out []byte, err error) {
+func converse(screen *os.File, typed []string) (out []byte, err error) {
 	chunk := make([]byte, 4096)
 	for {
 		n, err := screen.Read(chunk)
@@ -66,10 +66,24 @@ func converse(screen io.ReadWriter, typed []string) (out []byte, err error) {
 			return out, nil
 		}
 		if text := string(out); len(typed) > 0 && (strings.HasSuffix(text, ": ") || strings.HasSuffix(text, "] ")) {
+			question := text[strings.LastIndexByte(text, '\n')+1:]
+			for end := time.Now().Add(10 * time.Second); strings.HasPrefix(question, "Password") || strings.HasPrefix(question, "Again"); {
+				if !echoes(screen) || time.Now().After(end) {
+					break
+				}
+			}
 			if _, err := io.WriteString(screen, typed[0]); err != nil {
 				return out, err
 			}
 			typed = typed[1:]
 		}
 	}
+}
+
+// echoes says whether a terminal shows what is typed. A question is there a moment before that ends, which is too short for people.
+func echoes(screen *os.File) bool {
+	cmd := exec.Command("stty", "-a") //nolint:noctx // it ends at once
+	cmd.Stdin = screen
+	out, err := cmd.Output()
+	return err == nil && strings.Contains(string(out), " echo ")
 }
