@@ -581,7 +581,8 @@ func TestPasswordPrompt(t *testing.T) {
 	} {
 		p := start(t, address)
 		p.st.InTTY, p.st.ErrTTY = true, true
-		p.st.ReadSecret = func() (string, error) {
+		p.st.ReadSecret = func(ask func()) (string, error) {
+			ask()
 			s := tc.typed[0]
 			tc.typed = tc.typed[1:]
 			return s, nil

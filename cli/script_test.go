@@ -42,10 +42,7 @@ func svcctl() {
 	code := cli.Run(ctx, &command.State{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr),
 		OutWidth: width(os.Stdout), ErrWidth: width(os.Stderr), Env: os.LookupEnv, Home: os.Getenv("HOME"), Now: time.Now, Version: "test",
-		ReadSecret: func() (string, error) {
-			secret, err := term.ReadPassword(int(os.Stdin.Fd()))
-			return string(secret), err
-		},
+		ReadSecret: func(ask func()) (string, error) { return command.ReadSecret(ctx, os.Stdin, ask) },
 	}, os.Args[1:])
 	stop()
 	os.Exit(code)

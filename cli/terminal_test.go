@@ -5,13 +5,19 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"testing"
 	"time"
 
 	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/term"
+
+	"github.com/svcctl/svc/cli/command"
 )
 
 // terminal runs a program in a terminal of 100 columns, checks its exit code, and writes what the terminal got to the file screen: terminal CODE INPUT
@@ -57,7 +63,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // converse reads what a terminal gets to its end, and types a line whenever a question stands there: before, it would be shown.
-func converse(screen *os.File, typed []string) (out []byte, err error) {
+func converse(screen io.ReadWriter, typed []string) (out []byte, err error) {
 	chunk := make([]byte, 4096)
 	for {
 		n, err := screen.Read(chunk)
@@ -66,12 +72,6 @@ func converse(screen *os.File, typed []string) (out []byte, err error) {
 			return out, nil
 		}
 		if text := string(out); len(typed) > 0 && (strings.HasSuffix(text, ": ") || strings.HasSuffix(text, "] ")) {
-			question := text[strings.LastIndexByte(text, '\n')+1:]
-			for end := time.Now().Add(10 * time.Second); strings.HasPrefix(question, "Password") || strings.HasPrefix(question, "Again"); {
-				if !echoes(screen) || time.Now().After(end) {
-					break
-				}
-			}
 			if _, err := io.WriteString(screen, typed[0]); err != nil {
 				return out, err
 			}
@@ -80,10 +80,47 @@ func converse(screen *os.File, typed []string) (out []byte, err error) {
 	}
 }
 
-// echoes says whether a terminal shows what is typed. A question is there a moment before that ends, which is too short for people.
-func echoes(screen *os.File) bool {
-	cmd := exec.Command("stty", "-a") //nolint:noctx // it ends at once
-	cmd.Stdin = screen
-	out, err := cmd.Output()
-	return err == nil && strings.Contains(string(out), " echo ")
+// Whoever interrupts the question for a password has a terminal that shows what they type.
+func TestInterruptedPassword(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("svcctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, inside, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := term.GetState(int(inside.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "login", "ann")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "SVCCTL_SERVER=http://127.0.0.1:1", raceOptions + "=" + os.Getenv(raceOptions)}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inside, inside, inside
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	out, chunk := "", make([]byte, 4096)
+	for !strings.HasSuffix(out, ": ") {
+		n, err := screen.Read(chunk)
+		if out += string(chunk[:n]); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+	}
+	if _, err := screen.WriteString("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != command.ExitInterrupted {
+		t.Errorf("%v, %s", err, out)
+	}
+	if after, err := term.GetState(int(inside.Fd())); err != nil || !reflect.DeepEqual(after, before) {
+		t.Errorf("the terminal is another one: %v", err)
+	}
+	if err := errors.Join(screen.Close(), inside.Close()); err != nil {
+		t.Error(err)
+	}
 }

@@ -197,8 +197,7 @@ func (st *State) AskSecret(prompt string, twice bool) (string, error) {
 		}
 	}
 	ask := func(prompt string) (string, error) {
-		fmt.Fprint(st.Err, prompt+": ")
-		secret, err := st.ReadSecret()
+		secret, err := st.ReadSecret(func() { fmt.Fprint(st.Err, prompt+": ") })
 		fmt.Fprintln(st.Err)
 		if err != nil {
 			return "", fmt.Errorf("read the password: %w", err)

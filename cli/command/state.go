@@ -27,8 +27,8 @@ type State struct {
 	Env                   func(name string) (string, bool)
 	Home                  string // the user's home directory
 	Now                   func() time.Time
-	ReadSecret            func() (string, error) // reads a line from the terminal without showing it
-	Transport             http.RoundTripper      // nil is a transport of our own
+	ReadSecret            func(ask func()) (string, error) // reads a line from the terminal without showing it, when ask has asked for it
+	Transport             http.RoundTripper                // nil is a transport of our own
 	Version               string
 	ProblemFolder         string   // where the files are that a refusal tells problems of; "": it is not known
 	Compiler              []string // command line of a process that compiles scripts; nil: this one does

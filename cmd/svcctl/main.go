@@ -49,10 +49,7 @@ func run() int {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr), OutWidth: width(os.Stdout), ErrWidth: width(os.Stderr),
 		Env: os.LookupEnv, Home: home, Now: time.Now, Version: buildVersion(), Compiler: compiler(),
-		ReadSecret: func() (string, error) {
-			secret, err := term.ReadPassword(int(os.Stdin.Fd()))
-			return string(secret), err
-		},
+		ReadSecret: func(ask func()) (string, error) { return command.ReadSecret(ctx, os.Stdin, ask) },
 	}, os.Args[1:])
 }
 
