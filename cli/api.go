@@ -129,7 +129,7 @@ func (opts *apiOptions) body() (io.Reader, func(), error) {
 	case opts.Data == "":
 		return nil, func() {}, nil
 	case opts.Data == "-" || name == "-":
-		return opts.st.In, func() {}, nil
+		return opts.st.Stdin(), func() {}, nil
 	case !isFile:
 		return strings.NewReader(opts.Data), func() {}, nil
 	}

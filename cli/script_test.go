@@ -33,7 +33,7 @@ import (
 // svcctl is the program, as testscript runs it.
 func svcctl() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	signal.Ignore(syscall.SIGPIPE)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	width := func(f *os.File) int {
 		columns, _, _ := term.GetSize(int(f.Fd())) // 0 when it is no terminal

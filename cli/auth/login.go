@@ -193,8 +193,9 @@ func askUsername(st *command.State) (string, error) {
 		return "", command.Usagef("which user? give the name as the argument")
 	}
 	fmt.Fprint(st.Err, "Username: ")
-	line, err := bufio.NewReader(st.In).ReadString('\n')
+	line, err := bufio.NewReader(st.Stdin()).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(st.Err)
 		return "", fmt.Errorf("read the username: %w", err)
 	}
 	if line = strings.TrimSpace(line); line == "" {

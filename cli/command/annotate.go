@@ -16,6 +16,21 @@ func (st *State) InCI() bool {
 	return value == "true"
 }
 
+// uncommanded has GitHub Actions take no line of what a service says for a command of the workflow, such as one that masks or hides what follows: it does so where a line
+// begins with ::, or has ##[ in it.
+func (st *State) uncommanded(text string) string {
+	if !st.InCI() {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(strings.TrimSpace(line), "::") {
+			lines[i] = strings.Replace(line, "::", ": :", 1)
+		}
+	}
+	return strings.ReplaceAll(strings.Join(lines, "\n"), "##[", "# #[")
+}
+
 // Annotation is a problem as GitHub Actions takes it in the output of a step.
 func Annotation(file string, line, column int, text string, warning bool) string {
 	level := "error"
@@ -24,7 +39,7 @@ func Annotation(file string, line, column int, text string, warning bool) string
 	}
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, property.Replace(file), line, column, output.Escape(data.Replace(text)))
+	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, output.Escape(property.Replace(file)), line, column, output.Escape(data.Replace(text)))
 }
 
 // annotate has GitHub Actions show problems of files beside these, where their folder is known.

@@ -194,8 +194,9 @@ func errDeclined() error {
 // ask reads a line behind a question.
 func (st *State) ask(question string) (string, error) {
 	fmt.Fprint(st.Err, output.EscapeLines(question))
-	answer, err := bufio.NewReader(st.In).ReadString('\n')
+	answer, err := bufio.NewReader(st.Stdin()).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(st.Err)
 		return "", fmt.Errorf("read the answer: %w", err)
 	}
 	return strings.TrimSpace(answer), nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -32,7 +33,24 @@ func (st *State) Offer(cmd *cobra.Command, ask func(ctx context.Context, c *clie
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return ask(ctx, c), cobra.ShellCompDirectiveNoFileComp
+	return typeable(ask(ctx, c)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// typeable leaves out the names that a service should not have: those with characters that the shell shows as they are, which would drive the terminal, or would
+// take for its own once they stand in the line. Descriptions are shown escaped.
+func typeable(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		name, about, described := strings.Cut(line, "\t")
+		if name == "" || output.Escape(name) != name || strings.ContainsAny(name, "`$;&|<>\\\"'") {
+			continue
+		}
+		if described {
+			name += "\t" + output.Escape(about)
+		}
+		out = append(out, name)
+	}
+	return out
 }
 
 // CompletePlace completes a namespace and then, when collections is true, a collection of it.

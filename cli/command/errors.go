@@ -263,12 +263,12 @@ func (st *State) Fail(ctx context.Context, err error) int {
 	}
 	st.annotate(r.problems)
 	style := st.Style(st.ErrTTY)
-	fmt.Fprintln(st.Err, style.Red("error:"), output.EscapeLines(r.message))
+	fmt.Fprintln(st.Err, style.Red("error:"), output.EscapeLines(st.uncommanded(r.message)))
 	for _, line := range r.details() {
-		fmt.Fprintln(st.Err, "  "+output.Escape(line))
+		fmt.Fprintln(st.Err, "  "+st.uncommanded(output.Escape(line)))
 	}
 	if r.hint != "" && !st.Flags.Quiet {
-		fmt.Fprintln(st.Err, style.Bold("hint:"), output.Escape(r.hint))
+		fmt.Fprintln(st.Err, style.Bold("hint:"), st.uncommanded(output.Escape(r.hint)))
 	}
 	return r.exit
 }

@@ -70,7 +70,7 @@ func (in *Input) Read(st *State) (json.RawMessage, error) {
 
 // ReadFile reads a file, or stdin for "-".
 func (st *State) ReadFile(name string) ([]byte, error) {
-	r := st.In
+	r := st.Stdin()
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

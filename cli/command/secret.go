@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"os"
-	"reflect"
 	"time"
 
 	"golang.org/x/term"
@@ -40,7 +39,7 @@ func ReadSecret(ctx context.Context, in *os.File, ask func()) (string, error) {
 			return "", context.Cause(ctx)
 		case <-tick.C:
 			now, err := term.GetState(fd)
-			if ready := err == nil && !reflect.DeepEqual(now, before) || time.Now().After(late); ready && !asked {
+			if ready := err == nil && *now != *before || time.Now().After(late); ready && !asked {
 				asked = true
 				tick.Stop()
 				ask()

@@ -155,13 +155,13 @@ const minColumn = 8
 // Notef tells a person something on stderr, as one line, unless --quiet. Commands in it reach the same service (see Reach).
 func (st *State) Notef(format string, args ...any) {
 	if !st.Flags.Quiet {
-		fmt.Fprintln(st.Err, output.Escape(st.Reach(fmt.Sprintf(format, args...))))
+		fmt.Fprintln(st.Err, st.uncommanded(output.Escape(st.Reach(fmt.Sprintf(format, args...)))))
 	}
 }
 
 // Warnf is a note that --quiet doesn't silence.
 func (st *State) Warnf(format string, args ...any) {
-	fmt.Fprintln(st.Err, st.Style(st.ErrTTY).Yellow("warning:"), output.Escape(st.Reach(fmt.Sprintf(format, args...))))
+	fmt.Fprintln(st.Err, st.Style(st.ErrTTY).Yellow("warning:"), st.uncommanded(output.Escape(st.Reach(fmt.Sprintf(format, args...)))))
 }
 
 // Progress starts a progress display on stderr; it shows nothing with --quiet.

@@ -303,7 +303,7 @@ func lost(err error) bool {
 // openInput opens a file or stdin; total is its size in bytes, 0 when unknown.
 func openInput(st *command.State, name string) (r *countingReader, total int64, closeFunc func(), err error) {
 	if name == "-" {
-		return &countingReader{r: st.In}, 0, func() {}, nil
+		return &countingReader{r: st.Stdin()}, 0, func() {}, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -329,5 +329,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 // badInput is the error of a file that makes no sense.
 func badInput(cause error, format string, args ...any) error {
+	if errors.Is(cause, context.Canceled) { // nobody wanted to know
+		return cause
+	}
 	return &command.Error{Exit: command.ExitUsage, Code: "bad_input", Cause: cause, Message: fmt.Sprintf(format, args...)}
 }

@@ -142,7 +142,7 @@ func HasArchive(st *command.State, name string) error {
 
 // SendArchive has send send an archive: a file, or stdin for "-".
 func SendArchive(ctx context.Context, st *command.State, name string, send func(ctx context.Context, r io.Reader, size int64) error) error {
-	r, size := st.In, int64(-1)
+	r, size := st.Stdin(), int64(-1)
 	if err := HasArchive(st, name); err != nil {
 		return err
 	}

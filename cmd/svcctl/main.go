@@ -37,8 +37,9 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	// Without this a closed stdout (svcctl … | head) would kill the process; so it is an error that means success.
-	signal.Ignore(syscall.SIGPIPE)
+	// Without this a closed stdout (svcctl … | head) would kill the process; so it is an error that means success. It is not ignored, which plugins and
+	// editors would inherit: a shell script among them could not have head end what writes to it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	home, _ := os.UserHomeDir() // without a home, the contexts file is looked for in the current directory
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	width := func(f *os.File) int {
