@@ -81,8 +81,13 @@ credential.
 
 Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or invalid; 2 usage; 3 partly done;
 4 no permission; 5 not found; 6 conflict; 7 service unreachable; 8 timeout; 130 interrupted.`,
-		Example: `  svcctl project register blog --admin-token-file data/admin.token
-  svcctl doc list blog articles --sort -publishedAt`,
+		Example: `  # A service on this machine, a user for yourself, and a first project
+  svcctl config set-context local --server http://127.0.0.1:8080
+  svcctl user create ann --admin --generate --admin-token-file data/admin.token
+  svcctl login ann
+  svcctl project init projects/blog
+  svcctl apply projects/blog
+  svcctl doc list blog notes`,
 		Version:           st.Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -87,6 +87,8 @@ func runList(ctx context.Context, opts *listOptions) error {
 	}
 	switch {
 	case st.Printer().Structured():
+	case len(page.Items) == 0 && q.Filter == "" && st.GivenNamespace() != "":
+		st.Notef("no entries that you may see; the key audit of the project's config has writes recorded, and without -n svcctl audit list shows the service's own log")
 	case len(page.Items) == 0:
 		st.Notef("no entries that the query gives and you may see")
 	case page.HasMore:

@@ -18,6 +18,7 @@ func synonyms() map[string][]string {
 		"explain":    {"check", "why", "can-i"},
 		"get":        {"show", "describe", "view"},
 		"describe":   {"show", "get", "view"},
+		"init":       {"create", "new", "scaffold"},
 		"list":       {"show", "log", "all"},
 		"history":    {"revisions", "generations", "versions", "log"},
 		"login":      {"auth", "signin", "sign-in"},
@@ -26,7 +27,7 @@ func synonyms() map[string][]string {
 		"register":   {"create", "add", "new"},
 		"rollback":   {"revert", "undo", "restore"},
 		"unregister": {"delete", "remove", "rm"},
-		"update":     {"set", "edit", "change", "modify", "patch"},
+		"update":     {"set", "edit", "change", "modify", "patch", "disable", "enable", "deactivate", "block"},
 		"verify":     {"check"},
 		"whoami":     {"auth", "me"},
 	}

@@ -25,6 +25,13 @@ strictFields: true
 # A string where an object may stand is the path of a file, relative to the file it stands in.
 collections:
   - notes.yaml
+
+# Who wrote what: svcctl audit list -n NAMESPACE
+audit: {enabled: true}
+
+# Taken by hand: svcctl snapshot create NAMESPACE daily. With schedule: "@daily" and enabled: true it is by itself.
+snapshots:
+  - name: daily
 `
 	initCollection = `# yaml-language-server: $schema=.svc/collection.schema.json
 name: notes

@@ -31,6 +31,8 @@ watch).`,
 		},
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show how they do, and go on with what changes")
+	cmd.Flags().BoolP("all-namespaces", "A", false, "all that you may see, which is so without it")
+	_ = cmd.Flags().MarkHidden("all-namespaces") // it is there for those whose fingers know it from other lists
 	return cmd
 }
 
@@ -41,7 +43,7 @@ func runList(ctx context.Context, st *command.State) error {
 	}
 	return command.List[api.Project]{
 		Items: c.Projects().All(ctx, client.Query{}),
-		None:  "no projects yet: svcctl project register CONFIGFILE makes one known",
+		None:  "no projects yet: svcctl project init DIR writes one to start from, svcctl apply DIR serves one",
 		Name:  func(p api.Project) string { return "project/" + p.Namespace },
 		Table: table,
 	}.Print(st)
