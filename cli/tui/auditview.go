@@ -81,6 +81,8 @@ func (a *auditLog) section() widget.Section {
 	}}
 	if a.query.namespace == "" {
 		s.None = "none that you may see: the service's own log is for administrators"
+	} else if a.query.line == "" {
+		s.None = "none that you may see: the key audit of the project's config has writes recorded"
 	}
 	s.Rows = make([]widget.Row, len(a.entries))
 	for i, e := range a.entries {

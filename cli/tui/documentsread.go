@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -112,9 +113,38 @@ func (r *documentReader) read(ctx context.Context) (*documentsPage, error) {
 	return page, err
 }
 
+// wordsFilter is what words mean where a collection has no search: one of its texts has them, in whatever case. Texts in objects and lists
+// are not looked at.
+func wordsFilter(of *api.CollectionDescription, filter, words string) (string, error) {
+	var texts []map[string]any
+	for _, f := range of.Fields {
+		if f.Type == "string" {
+			texts = append(texts, map[string]any{f.Name: map[string]any{"$regex": regexp.QuoteMeta(words), "$options": "i"}})
+		}
+	}
+	if len(texts) == 0 {
+		return "", &command.Error{
+			Exit: command.ExitUsage, Code: "usage", Message: of.Name + " has neither a search nor texts of its own to look for words in", Hint: `give a filter, such as {"views": {"$gte": 10}}`,
+		}
+	}
+	all := []any{map[string]any{"$or": texts}}
+	if filter != "" {
+		all = append(all, json.RawMessage(filter))
+	}
+	out, err := json.Marshal(map[string]any{"$and": all})
+	return string(out), err
+}
+
 // page asks for the first page, or for the one behind another.
 func (r *documentReader) page(ctx context.Context, q documentsQuery, behind *documentsPage, count bool) (*documentsPage, error) {
 	by := client.Query{Filter: q.filter, Q: q.words, Sort: q.sort}
+	if q.words != "" && r.described != nil && len(r.described.Search) == 0 {
+		filter, err := wordsFilter(r.described, q.filter, q.words)
+		if err != nil {
+			return nil, err
+		}
+		by.Q, by.Filter = "", filter
+	}
 	offset := 0
 	if behind != nil {
 		if offset = behind.offset + len(behind.records); behind.next != "" {
