@@ -2,6 +2,7 @@ package tui_test
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -94,6 +95,33 @@ func TestDocumentsFind(t *testing.T) {
 		if !term.Quit {
 			t.Error("q does not quit")
 		}
+	})
+}
+
+// A collection without a search is asked for records whose texts have the words.
+func TestDocumentsFindWithoutSearch(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	s.collections = append(s.collections,
+		api.CollectionDescription{Name: "notes", YourPermissions: sampleRights(), Fields: []api.FieldDescription{{Name: "title", Type: "string"}, {Name: "views", Type: "number"}, {Name: "text", Type: "string"}}},
+		api.CollectionDescription{Name: "numbers", YourPermissions: sampleRights(), Fields: []api.FieldDescription{{Name: "views", Type: "number"}}},
+	)
+	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
+		find := func(collection, line string) {
+			term.Press(":")
+			term.Type("documents " + collection)
+			term.Press("enter", "/")
+			term.Type(line)
+			term.Press("enter")
+		}
+		find("notes", `{"views": 1} a+b`)
+		term.shows(t, `filter {"views": 1}  words a+b`)
+		const texts = `{"$or":[{"title":{"$options":"i","$regex":"a\\+b"}},{"text":{"$options":"i","$regex":"a\\+b"}}]}`
+		if got, want := term.requests(), "GET /_/blog/notes?count=true&filter="+url.QueryEscape(`{"$and":[`+texts+`,{"views":1}]}`); got != want {
+			t.Errorf("it asks %s, want %s", got, want)
+		}
+		find("numbers", "a")
+		term.shows(t, "error: numbers has neither a search nor texts of its own to look for words in")
 	})
 }
 
