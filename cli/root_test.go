@@ -633,3 +633,39 @@ func TestDescribeTellsSearches(t *testing.T) {
 		}
 	}
 }
+
+// In GitHub Actions a line that begins with :: or has ##[ in it is a command of the workflow. What a service says of an error is none.
+func TestErrorsAreNoWorkflowCommands(t *testing.T) {
+	t.Parallel()
+	problem := `{"detail":"no\n::stop-commands::x\n \t::add-mask::y ##[error]z","code":"x","errors":[{"message":"::error::a"},{"message":"##[group]b"}],` +
+		`"problems":[{"file":"::a\u001b[2J","line":1,"message":"x\n::error::c"}]}`
+	for _, ci := range []string{"true", ""} {
+		p := start(t, serve(t, answer(http.StatusUnprocessableEntity, problem)), "GITHUB_ACTIONS="+ci)
+		if code := p.run(t, "project", "list"); code != command.ExitFailed {
+			t.Errorf("exit code %d", code)
+		}
+		commands := 0
+		for line := range strings.Lines(p.err.String()) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "::") || strings.Contains(line, "##[") {
+				commands++
+			}
+		}
+		want := 1 // the annotation
+		if ci == "" {
+			want = 5
+		}
+		if commands != want || strings.Contains(p.err.String(), "\x1b") {
+			t.Errorf("GITHUB_ACTIONS=%s: %d commands, want %d: %q", ci, commands, want, p.err.String())
+		}
+	}
+}
+
+// What the tab key offers, a shell prints as it is, and puts into the line.
+func TestCompletionsAreSafe(t *testing.T) {
+	t.Parallel()
+	list := `{"items":[{"slug":"good","name":"a\u001b]52;c;AA\u0007b"},{"slug":"a\u001b[2J","name":"x"},{"slug":"a;id","name":"x"},{"slug":"$(id)","name":"x"},{"slug":"","name":"x"}]}`
+	p := start(t, serve(t, answer(http.StatusOK, list)))
+	if code := p.run(t, "__complete", "org", "get", ""); code != 0 || !strings.HasPrefix(p.out.String(), "good\ta\\x1b]52;c;AA\\x07b\n:4\n") {
+		t.Errorf("exit code %d, %q", code, p.out.String())
+	}
+}

@@ -12,6 +12,9 @@ import (
 
 // InCI says that GitHub Actions runs this, which takes annotations.
 func (st *State) InCI() bool {
+	if st.Env == nil {
+		return false
+	}
 	value, _ := st.Env("GITHUB_ACTIONS")
 	return value == "true"
 }

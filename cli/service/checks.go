@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -31,7 +32,7 @@ func (c *checker) machine(ctx context.Context) {
 	case warning != "":
 		c.add(finding{Name: "contexts", Status: warn, Message: warning})
 	case len(file.Contexts) == 0:
-		c.add(finding{Name: "contexts", Status: ok, Message: "none in " + path})
+		c.add(finding{Name: "contexts", Status: ok, Message: "none in " + cmp.Or(path, "any file, for lack of a home directory")})
 	default:
 		c.add(finding{Name: "contexts", Status: ok, Message: fmt.Sprintf("%d in %s", len(file.Contexts), path)})
 	}

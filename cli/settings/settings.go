@@ -76,7 +76,8 @@ type Context struct {
 	Namespace string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
 }
 
-// Path is where the file is: SVCCTL_CONFIG, else under XDG_CONFIG_HOME, else under ~/.config.
+// Path is where the file is: SVCCTL_CONFIG, else under XDG_CONFIG_HOME, else under ~/.config; "" where there is no home. The current directory is no place for it: it may be
+// somebody else's, as in CI, and the file names programs that are run, and where credentials go.
 func Path(env func(string) (string, bool), home string) string {
 	if p, _ := env("SVCCTL_CONFIG"); p != "" {
 		return p
@@ -84,11 +85,20 @@ func Path(env func(string) (string, bool), home string) string {
 	if dir, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "svcctl", "config.yaml")
 	}
+	if !filepath.IsAbs(home) {
+		return ""
+	}
 	return filepath.Join(home, ".config", "svcctl", "config.yaml")
 }
 
-// Load reads the file; one that is not there is empty. The second answer is a warning for the user, or "".
+// errNoHome says what to do where Path is "".
+var errNoHome = errors.New("there is no home directory to keep contexts in: set HOME, or name a file by SVCCTL_CONFIG or --config")
+
+// Load reads the file; one that is not there is empty, and so is that of nobody's home (""). The second answer is a warning for the user, or "".
 func Load(path string) (*File, string, error) {
+	if path == "" {
+		return &File{}, "", nil
+	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &File{}, "", nil
@@ -126,6 +136,9 @@ func (f *File) secret() bool {
 // Update changes the file under a lock: change gets what is on disk now, and what it leaves is written in one step,
 // readable by the owner only. When change fails, the file stays as it is.
 func Update(path string, change func(*File) error) (err error) {
+	if path == "" {
+		return errNoHome
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

@@ -35,6 +35,23 @@ func TestPath(t *testing.T) {
 	}
 }
 
+// Who has no home has no contexts: a file in the current directory may be somebody else's, and would name a program to run.
+func TestNoHome(t *testing.T) {
+	t.Parallel()
+	for _, home := range []string{"", ".", "relative"} {
+		path := settings.Path(func(string) (string, bool) { return "", false }, home)
+		if path != "" {
+			t.Errorf("%q: got %s", home, path)
+		}
+		if f, _, err := settings.Load(path); err != nil || len(f.Contexts) != 0 {
+			t.Errorf("%q: got %v, %v", home, f, err)
+		}
+		if err := settings.Update(path, func(*settings.File) error { return nil }); err == nil || !strings.Contains(err.Error(), "HOME") {
+			t.Errorf("%q: got %v", home, err)
+		}
+	}
+}
+
 func sample() *settings.File {
 	f := &settings.File{CurrentContext: "prod"}
 	f.SetContext(settings.Context{Name: "local", Server: "local", User: "admin", Namespace: "blog"},

@@ -43,7 +43,9 @@ func runCreate(ctx context.Context, st *command.State, c *client.Client, opts *c
 			return err
 		}
 	}
-	run, err := c.CreateSnapshot(ctx, opts.Namespace, strings.TrimPrefix(opts.Profile, "profile/"))
+	starting, cancel := command.WithTimeout(ctx, opts.Wait.Timeout)
+	defer cancel()
+	run, err := c.CreateSnapshot(starting, opts.Namespace, strings.TrimPrefix(opts.Profile, "profile/"))
 	if err != nil {
 		return err
 	}

@@ -371,11 +371,13 @@ func TestForeignAnswers(t *testing.T) {
 			t.Errorf("a credential went to another host: %v", r.Header)
 		}))
 		t.Cleanup(other.Close)
-		c := serve(t, client.Options{AdminToken: "secret"}, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, other.URL+"/x", http.StatusFound)
+		c := serve(t, client.Options{AdminToken: "secret"}, func(w http.ResponseWriter, _ *http.Request) {
+			to := strings.Replace(other.URL, "http://", "http://ann:hunter2@", 1)
+			w.Header().Set("Location", to+"/x")
+			w.WriteHeader(http.StatusFound)
 		})
 		_, err := c.Version(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "moved to "+other.URL) {
+		if err == nil || !strings.Contains(err.Error(), "moved to "+strings.Replace(other.URL, "http://", "http://ann:xxxxx@", 1)) {
 			t.Fatalf("got %v", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -96,6 +97,11 @@ func refusal(method string, resp *http.Response) *Error {
 		RequestID: resp.Header.Get(api.HeaderRequestID),
 	}
 	if to := resp.Header.Get(api.HeaderLocation); to != "" && resp.StatusCode < 400 {
+		if u, err := url.Parse(to); err == nil { // a password in it is not to be shown
+			to = u.Redacted()
+		} else {
+			to = "another address"
+		}
 		e.Problem.Detail += ": moved to " + to + "; give that address as the server"
 	}
 	return e
