@@ -160,7 +160,7 @@ func (st *State) reportOf(ctx context.Context, err error) report {
 			r.message, _, _ = strings.Cut(r.message, ": look at ")
 		}
 	case isShape(err):
-		r.code = "output"
+		r.code, r.hint = "output", "-o json shows what it is made of; what a list has is in .items"
 	case errors.Is(err, context.DeadlineExceeded):
 		r.exit, r.code = ExitTimeout, "timeout"
 		r.hint = "allow more with --timeout or --request-timeout"
