@@ -650,7 +650,7 @@ func TestErrorsAreNoWorkflowCommands(t *testing.T) {
 				commands++
 			}
 		}
-		want := 1 // the annotation
+		want := 0
 		if ci == "" {
 			want = 5
 		}
