@@ -3,10 +3,8 @@ package service
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,11 +89,9 @@ func runStatus(ctx context.Context, st *command.State) error {
 
 // readHealth asks whether the service takes requests. One that doesn't says so with its error.
 func readHealth(ctx context.Context, c *client.Client) (*api.Health, error) {
-	resp, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: api.RootReady, Query: url.Values{"verbose": {"1"}}})
+	h, err := c.Checks(ctx)
 	if err == nil {
-		defer resp.Body.Close() //nolint:errcheck // it is only read
-		var h api.Health
-		return &h, json.NewDecoder(resp.Body).Decode(&h)
+		return h, nil
 	}
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusServiceUnavailable {
 		return &api.Health{Status: "not ready", Errors: []string{refused.Error()}}, err

@@ -132,7 +132,14 @@ func TestRoutes(t *testing.T) {
 			`PUT /api/v1/me/password {"currentPassword":"a","newPassword":"b"}`,
 		},
 		{"ready", func(ctx context.Context, c *client.Client) error { return c.Ready(ctx) }, `GET /readyz`},
-		{"health", func(ctx context.Context, c *client.Client) error { return c.Health(ctx) }, `GET /healthz`},
+		{"health", func(ctx context.Context, c *client.Client) error {
+			_, err := c.Health(ctx)
+			return err
+		}, `GET /healthz`},
+		{"checks", func(ctx context.Context, c *client.Client) error {
+			_, err := c.Checks(ctx)
+			return err
+		}, `GET /readyz?verbose=1`},
 		{"users", func(ctx context.Context, c *client.Client) error {
 			_, err := c.Users().List(ctx, client.Query{Limit: 5, Count: true})
 			return err

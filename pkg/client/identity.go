@@ -73,10 +73,16 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
-// Health says whether the service is alive.
-func (c *Client) Health(ctx context.Context) error {
-	_, err := c.do(ctx, call{method: http.MethodGet, path: api.RootHealth})
-	return err
+// Checks tells how the parts of a service are that takes requests; one that takes none is an *Error with status 503. It is asked once.
+func (c *Client) Checks(ctx context.Context) (*api.Health, error) {
+	var out api.Health
+	_, err := c.once(ctx, call{method: http.MethodGet, path: api.RootReady, query: url.Values{"verbose": {"1"}}, out: &out}, nil)
+	return &out, err
+}
+
+// Health says whether the service is alive, and gives the header of its answer, which has its time (Date). It is asked once.
+func (c *Client) Health(ctx context.Context) (http.Header, error) {
+	return c.once(ctx, call{method: http.MethodGet, path: api.RootHealth}, nil)
 }
 
 // RotateKeys makes a new key sign JWTs; those that older ones signed stay good.
