@@ -91,11 +91,13 @@ func runStatusWatch(ctx context.Context, opts *statusOptions) error {
 	}
 	var last *api.ProjectStatus
 	return watchStatus(ctx, c, p, func(status *api.ProjectStatus) (bool, error) {
-		if last != nil && reflect.DeepEqual(*last, *status) {
+		state := *status
+		state.Counts = nil // records come and go all the time
+		if last != nil && reflect.DeepEqual(*last, state) {
 			return false, nil
 		}
 		first := last == nil
-		last = status
+		last = &state
 		printer := st.Printer()
 		if printer.Structured() {
 			return false, output.JSONLine(printer.W, status)

@@ -48,7 +48,7 @@ type ProjectStatus struct {
 	Revision           string           `json:"revision"`           // hash of the files that are served
 	Conditions         []Condition      `json:"conditions"`
 	Problems           []ConfigProblem  `json:"problems"`         // of the files on disk, served or not
-	Counts             map[string]int64 `json:"counts,omitempty"` // records by collection
+	Counts             map[string]int64 `json:"counts,omitempty"` // records by collection, of those that the caller may read whole
 	// SuspendedScripts are those that ran away several times in a row on the instance that answers, and rest there.
 	SuspendedScripts []SuspendedScript `json:"suspendedScripts,omitempty"`
 }

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/svcctl/svc/pkg/api"
 )
 
 // A description tells callers of the fields that they may see, and of no others (S14).
@@ -137,6 +139,17 @@ collections:
 	all := s.do("GET", "/api/v1/_/desk/_/collections/all/stats", session(reader))
 	all.contains(t, http.StatusOK, `"key":["title"]`)
 	all.lacks(t, "margin")
+
+	// The status counts the records of those, too, and of no others.
+	for range 3 {
+		s.do("POST", "/api/v1/_/desk/some", admin, text(`{"owner": "ann"}`)).want(t, http.StatusCreated)
+	}
+	s.do("POST", "/api/v1/_/desk/all", admin, text(`{"title": "A"}`)).want(t, http.StatusCreated)
+	var projects api.List[api.Project]
+	unmarshal(t, s.do("GET", "/api/v1/project", admin).body, &projects)
+	path := "/api/v1/project/" + projects.Items[0].ID + "/status"
+	s.do("GET", path, admin).contains(t, http.StatusOK, `"counts":{"all":1,"some":3}`)
+	s.do("GET", path, session(reader)).contains(t, http.StatusOK, `"counts":{"all":1}`)
 }
 
 // TestOpenAPI: what a project's document tells of is what the asker may see and do.

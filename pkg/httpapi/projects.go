@@ -10,6 +10,7 @@ import (
 
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/status"
 	"github.com/svcctl/svc/pkg/system"
@@ -58,8 +59,34 @@ func (s *Server) projectStatus(w http.ResponseWriter, r *request) error {
 		ID: p.ID.Hex(), Namespace: p.Namespace, Phase: phase(p, st),
 		ObservedGeneration: st.ObservedGeneration, Revision: st.Revision,
 		Conditions: conditionsOut(st.Conditions), Problems: problemsOut(st.Problems),
-		SuspendedScripts: s.suspendedScripts(p.Namespace),
+		Counts: s.counts(r, p.Namespace), SuspendedScripts: s.suspendedScripts(p.Namespace),
 	})
+}
+
+// counts tells how many records the collections of a served project have, those that the caller may read all of. Left out are collections whose
+// rights a script decides, which is not run for this, and all while the store can't be asked: a status is wanted most when something is wrong.
+func (s *Server) counts(r *request, namespace string) map[string]int64 {
+	p, err := s.cfg.Registry.Get(namespace)
+	if err != nil { // none is served
+		return nil
+	}
+	out := map[string]int64{}
+	for name, c := range p.Collections {
+		if c.Scripted() {
+			continue
+		}
+		granted, err := s.cfg.Records.Grants(r.Context(), &records.Call{Project: p, Collection: c, Principal: r.principal})
+		read, may := granted[access.Get]
+		if err != nil || !may || read.Filter != nil {
+			continue
+		}
+		stats, err := s.cfg.Control.Stats(r.Context(), p, name)
+		if err != nil {
+			return nil
+		}
+		out[name] = stats.Records
+	}
+	return out
 }
 
 // suspendedScripts lists the scripts of a served project that rest, by file.
