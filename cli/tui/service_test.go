@@ -96,18 +96,17 @@ func (s *service) handler() http.Handler {
 			problem, failed := s.fail[strings.TrimPrefix(r.URL.Path, api.Prefix)]
 			s.note(r)
 			var value any
-			if !failed {
+			if value = problem; !failed {
 				value = fn(r)
 			}
+			body, _ := json.Marshal(value) // it can be: what is in it changes when others ask
 			s.mu.Unlock()
+			w.Header().Set("Content-Type", api.MediaJSON)
 			if failed {
 				w.Header().Set("Content-Type", api.MediaProblem)
 				w.WriteHeader(problem.Status)
-				value = problem
-			} else {
-				w.Header().Set("Content-Type", api.MediaJSON)
 			}
-			_ = json.NewEncoder(w).Encode(value) // the client may have gone
+			_, _ = w.Write(body) // the client may have gone
 		})
 	}
 	mux.HandleFunc("GET "+api.RootReady, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"ok"}`) })
