@@ -46,15 +46,30 @@ func looseSwitch(cmd *cobra.Command, args []string) (flag, value string) {
 
 // PlaceArgs checks for want arguments after an optional namespace.
 func PlaceArgs(want int) cobra.PositionalArgs {
-	return Args(func(_ *cobra.Command, args []string) error {
+	return Args(func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < want:
-			return fmt.Errorf("an argument is missing: want %d, or %d with the namespace, not %d", want, want+1, len(args))
+			return missing(cmd, len(args))
 		case len(args) > want+1:
 			return fmt.Errorf("%q is one argument too many", args[want+1])
 		}
 		return nil
 	})
+}
+
+// missing names the arguments that a command needs and was not given, in the words of its usage: [NAMESPACE] COLLECTION ID.
+func missing(cmd *cobra.Command, given int) error {
+	_, synopsis, _ := strings.Cut(cmd.Use, " ")
+	var names []string
+	for name := range strings.FieldsSeq(synopsis) {
+		if !strings.HasPrefix(name, "[") {
+			names = append(names, strings.TrimSuffix(name, "..."))
+		}
+	}
+	if given >= len(names) { // it takes several of the last one
+		return fmt.Errorf("an argument is missing: it takes %s", synopsis)
+	}
+	return fmt.Errorf("%s is missing: it takes %s", strings.Join(names[given:], " and "), synopsis)
 }
 
 // Place splits arguments into the namespace and the want arguments behind it. Without one in the arguments, it is the
