@@ -12,6 +12,7 @@ import (
 	"github.com/svcctl/svc/pkg/access"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/errs"
+	"github.com/svcctl/svc/pkg/project"
 	"github.com/svcctl/svc/pkg/records"
 	"github.com/svcctl/svc/pkg/schema"
 )
@@ -19,32 +20,42 @@ import (
 // Collections describes the collections that the asker may read, by name.
 func (c *Catalog) Collections(ctx context.Context, who Asker) ([]api.CollectionDescription, error) {
 	out := []api.CollectionDescription{}
+	related := relations{catalog: c, who: who, known: map[string]*records.Description{}}
 	for _, name := range slices.Sorted(maps.Keys(who.Project.Collections)) {
-		d, err := c.Collection(ctx, who, who.toRecords(who.Project.Collections[name]))
-		switch {
-		case errs.KindOf(err) == errs.Denied && err != nil:
-			continue
-		case err != nil:
+		d, err := related.target(ctx, name)
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, d)
+		if d == nil {
+			continue
+		}
+		one, err := related.collection(ctx, who.Project.Collections[name], d)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
 	}
 	return out, nil
 }
 
 // Collection describes the collection that a call of the asker is for, as far as they may read it; it is denied to those who may not.
 func (c *Catalog) Collection(ctx context.Context, who Asker, call *records.Call) (api.CollectionDescription, error) {
-	of := call.Collection
 	d, err := c.records.Describe(ctx, call)
 	if err != nil {
 		return api.CollectionDescription{}, err
 	}
-	indexes, err := c.indexes(ctx, who.Project, of.Name)
+	related := relations{catalog: c, who: who, known: map[string]*records.Description{call.Collection.Name: d}}
+	return related.collection(ctx, call.Collection, d)
+}
+
+// collection gives the wire form of what the asker may know of a collection.
+func (r *relations) collection(ctx context.Context, of *project.Collection, d *records.Description) (api.CollectionDescription, error) {
+	who := r.who
+	indexes, err := r.catalog.indexes(ctx, who.Project, of.Name)
 	if err != nil {
 		return api.CollectionDescription{}, err
 	}
-	related := relations{catalog: c, who: who, known: map[string]*records.Description{of.Name: d}}
-	fields, err := related.fields(ctx, d, d.Fields, of.Config.Fields)
+	fields, err := r.fields(ctx, d, d.Fields, of.Config.Fields)
 	if err != nil {
 		return api.CollectionDescription{}, err
 	}
