@@ -77,25 +77,7 @@ var scenes = []scene{
 // TestPictures plays the scenes of the pictures in README and docs, which make pictures writes.
 func TestPictures(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "projects", "blog"), os.DirFS(filepath.Join("..", "projects", "blog"))); err != nil {
-		t.Fatal(err)
-	}
-	service, err := serveProjects(dir, "", t.Cleanup, t.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{
-		{"project", "register", "blog"}, {"project", "status", "blog", "--wait", "--timeout", "60s"},
-		{"doc", "import", "blog", "medialib", "-f", "../projects/blog/content/00-medialib.ndjson"},
-		{"doc", "import", "blog", "authors", "-f", "../projects/blog/content/01-authors.ndjson"},
-		{"doc", "import", "blog", "articles", "-f", "../projects/blog/content/02-articles.ndjson"},
-	} {
-		p := start(t, service, "SVCCTL_ADMIN_TOKEN="+adminToken)
-		if code := p.run(t, args...); code != 0 {
-			t.Fatalf("%v: exit code %d: %s", args, code, p.err.String())
-		}
-	}
+	dir, service := serveBlog(t)
 	for _, s := range scenes { // one after the other, as some change what the next ones see
 		t.Run(s.name, func(t *testing.T) {
 			term := frametest.NewTerminal(t, s.width, s.height, color.Black)

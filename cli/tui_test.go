@@ -43,10 +43,10 @@ func startTUI(t *testing.T, background color.Color, env []string, args ...string
 	}
 }
 
-// TestTUI works with the sample project in a terminal, as a user would.
-func TestTUI(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// serveBlog serves the sample project, with its articles, until the test ends. dir has it below projects.
+func serveBlog(t *testing.T) (dir, service string) {
+	t.Helper()
+	dir = t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "projects", "blog"), os.DirFS(filepath.Join("..", "projects", "blog"))); err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,15 @@ func TestTUI(t *testing.T) {
 	do("project", "status", "blog", "--wait", "--timeout", "60s")
 	for _, file := range []string{"00-medialib", "01-authors", "02-articles"} {
 		_, collection, _ := strings.Cut(file, "-")
-		do("doc", "import", "blog", collection, "-f", filepath.Join("..", "projects", "blog", "content", file+".ndjson"))
+		do("doc", "import", "blog", collection, "-f", filepath.Join(dir, "projects", "blog", "content", file+".ndjson"))
 	}
+	return dir, service
+}
+
+// TestTUI works with the sample project in a terminal, as a user would.
+func TestTUI(t *testing.T) {
+	t.Parallel()
+	_, service := serveBlog(t)
 
 	t.Run("searches", func(t *testing.T) {
 		t.Parallel()
