@@ -19,6 +19,9 @@ const (
 	faint                           = 0.62 // opacity
 )
 
+// palette has the first seven of a terminal's own colors, which programs name by number; those of old are too dark to read here.
+var palette = [...]string{"#5c6370", "#f47067", "#57c26b", "#e5b567", "#61afef", "#c678dd", "#56b6c2"}
+
 // SVG draws what is on a screen as a picture of a dark terminal window, for documentation. Lines below the last one that has something on it
 // are left out.
 func SVG(screen *vt.Emulator, title string) string {
@@ -114,6 +117,9 @@ func drawRun(b *strings.Builder, style uv.Style, text string, x, y, cells int) {
 func hex(c color.Color, none string) string {
 	if c == nil {
 		return none
+	}
+	if n, ok := c.(ansi.BasicColor); ok && int(n) < len(palette) {
+		return palette[n]
 	}
 	r, g, b, _ := c.RGBA()
 	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
