@@ -20,6 +20,7 @@ type applyOptions struct {
 	DryRun  bool
 	Yes     bool
 	Wait    bool
+	Prune   bool
 	Allow   string
 	Timeout time.Duration
 }
@@ -35,9 +36,16 @@ reload does just that. The files have to be where the service reads them: when i
 
 A plan with a risk above safe is asked about on a terminal. Elsewhere --allow says how much is fine, or --yes that all is.
 When something else has changed meanwhile, nothing is done (exit code 6). To do it again does nothing. Of several
-directories, one is applied after the other, and none behind one that fails.`,
+directories, one is applied after the other, and none behind one that fails. A directory that is no project stands for those directly
+in it that are.
+
+With --prune, projects that were registered from below such a directory and have no files any more, neither here nor for the service, are
+unregistered in the end; their data stays. It lists them and asks before anything is done, elsewhere than on a terminal it needs --yes, and
+--dry-run lists them alone. One that was registered from elsewhere, or by a path relative to the service's projects directory, is never
+touched.`,
 		Example: `  svcctl project apply ./projects/blog --dry-run
-  svcctl project apply ./projects/blog --allow slow --timeout 60s`,
+  svcctl project apply ./projects/blog --allow slow --timeout 60s
+  svcctl project apply -f projects --prune --dry-run=server`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Dirs = append(opts.Dirs, args...)
 			if len(opts.Dirs) == 0 {
@@ -54,6 +62,7 @@ directories, one is applied after the other, and none behind one that fails.`,
 	}
 	cmd.Flags().StringArrayVarP(&opts.Dirs, "file", "f", nil, "directory with the files to apply, as an argument is")
 	command.DryRunFlag(cmd, &opts.DryRun, "show the plan and change nothing")
+	cmd.Flags().BoolVar(&opts.Prune, "prune", false, "unregister the projects whose directories are gone from the one given")
 	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "wait until it is Ready; --wait=false ends when it is served")
 	command.YesFlag(cmd, &opts.Yes)
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
@@ -61,27 +70,49 @@ directories, one is applied after the other, and none behind one that fails.`,
 	return cmd
 }
 
-// runApply applies one directory after the other. The first that fails ends it.
+// runApply applies one directory after the other. The first that fails ends it, before anything is pruned.
 func runApply(ctx context.Context, opts *applyOptions) error {
-	for i, dir := range opts.Dirs {
-		if err := applyDir(ctx, opts, dir); err != nil {
-			if left := opts.Dirs[i+1:]; len(left) > 0 {
+	var all []string
+	for _, dir := range opts.Dirs {
+		dirs, err := projectDirs(dir)
+		if err != nil {
+			return err
+		}
+		if opts.Prune && len(dirs) == 1 && dirs[0] == dir {
+			return errOneProject(dir)
+		}
+		all = append(all, dirs...)
+	}
+	c, err := opts.st.PatientClient()
+	if err != nil {
+		return err
+	}
+	var gone []api.Project
+	if opts.Prune {
+		if gone, err = findGone(ctx, opts.st, c, opts.Dirs, all); err != nil {
+			return err
+		}
+		if len(gone) > 0 && !opts.DryRun {
+			if err := confirmPrune(opts, c.Server(), gone); err != nil {
+				return err
+			}
+		}
+	}
+	for i, dir := range all {
+		if err := applyDir(ctx, opts, c, dir); err != nil {
+			if left := all[i+1:]; len(left) > 0 {
 				opts.st.Warnf("not applied: %s", strings.Join(left, ", "))
 			}
 			return err
 		}
 	}
-	return nil
+	return prune(ctx, opts, c, gone)
 }
 
-func applyDir(ctx context.Context, opts *applyOptions, dir string) error {
+func applyDir(ctx context.Context, opts *applyOptions, c *client.Client, dir string) error {
 	st := opts.st
 	st.ProblemFolder = dir
 	f, err := openFolder(dir)
-	if err != nil {
-		return err
-	}
-	c, err := st.PatientClient()
 	if err != nil {
 		return err
 	}

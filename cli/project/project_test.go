@@ -64,6 +64,7 @@ func TestParse(t *testing.T) {
 		"wait blog --for Stalled=False":      waitOptions{Namespace: "blog", For: "Stalled=False", Timeout: 2 * time.Minute},
 		"apply a -f b":                       applyOptions{Dirs: []string{"b", "a"}, Wait: true, Timeout: 2 * time.Minute},
 		"apply -f a --allow slow --dry-run":  applyOptions{Dirs: []string{"a"}, Allow: "slow", DryRun: true, Wait: true, Timeout: 2 * time.Minute},
+		"apply -f a --prune -y":              applyOptions{Dirs: []string{"a"}, Prune: true, Yes: true, Wait: true, Timeout: 2 * time.Minute},
 		"apply":                              nil,
 		"render":                             renderOptions{Path: "."},
 		"fmt a -w":                           fmtOptions{Path: "a", Write: true},
