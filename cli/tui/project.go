@@ -44,16 +44,21 @@ type projectRead struct {
 }
 
 func (p *project) Read(ctx context.Context) (tea.Msg, error) {
-	found, err := p.host.Client.ProjectOf(ctx, p.namespace)
+	return readProject(ctx, p.host, p.namespace)
+}
+
+// readProject asks for a project, and how it does.
+func readProject(ctx context.Context, h *frame.Host, namespace string) (projectRead, error) {
+	found, err := h.Client.ProjectOf(ctx, namespace)
 	if err != nil {
-		return nil, err
+		return projectRead{}, err
 	}
 	if found == nil {
-		return nil, &command.Error{
-			Exit: command.ExitNotFound, Code: "project_not_found", Message: "project not found: " + p.namespace, Hint: "1 shows the registered ones",
+		return projectRead{}, &command.Error{
+			Exit: command.ExitNotFound, Code: "project_not_found", Message: "project not found: " + namespace, Hint: "1 shows the registered ones",
 		}
 	}
-	status, err := p.host.Client.ProjectStatus(ctx, found.ID)
+	status, err := h.Client.ProjectStatus(ctx, found.ID)
 	return projectRead{found, status}, err
 }
 
@@ -84,6 +89,10 @@ func (p *project) Update(msg tea.Msg) tea.Cmd {
 			p.open()
 		case msg.String() == "r":
 			return confirmReload(p.host, p.namespace)
+		case msg.String() == "v", msg.String() == "D":
+			return showPlanned(p.host, p.namespace, msg.String() == "D")
+		case msg.String() == "tab":
+			return p.host.Push(func(h *frame.Host) frame.Screen { return newProjectTree(h, p.namespace) })
 		}
 	}
 	return nil
@@ -105,10 +114,11 @@ func (p *project) Keys() []key.Binding {
 	if p.of != "" {
 		return p.pageKeys()
 	}
-	keys := []key.Binding{
-		frame.Binding("3", "collections"), frame.Binding("5", "jobs"), frame.Binding("6", "snapshots"), frame.Binding("7", "search"), p.host.Allowed(rightToReload, "r", "reload"),
-		frame.Binding("9", "audit"), frame.Binding("0", "events"), frame.When(p.list.Selected() != "", "y", "YAML", "there is a row"),
-	}
+	keys := append([]key.Binding{
+		frame.Binding("tab", "tree"), frame.Binding("3", "collections"), frame.Binding("5", "jobs"), frame.Binding("6", "snapshots"), frame.Binding("7", "search"),
+		p.host.Allowed(rightToReload, "r", "reload"),
+	}, plannedKeys(p.host)...)
+	keys = append(keys, frame.Binding("9", "audit"), frame.Binding("0", "events"), frame.When(p.list.Selected() != "", "y", "YAML", "there is a row"))
 	if p.list.Selected() != "" {
 		keys = append([]key.Binding{keyDetails()}, keys...)
 	}

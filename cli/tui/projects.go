@@ -93,6 +93,8 @@ func (p *projects) Update(msg tea.Msg) tea.Cmd {
 			return p.host.Open("project", frame.Place{Namespace: namespace})
 		case msg.String() == "r":
 			return confirmReload(p.host, namespace)
+		case msg.String() == "v", msg.String() == "D":
+			return showPlanned(p.host, namespace, msg.String() == "D")
 		}
 	}
 	return nil
@@ -108,9 +110,8 @@ func (p *projects) Keys() []key.Binding {
 	if p.Namespace() == "" {
 		return nil
 	}
-	return []key.Binding{
-		frame.Binding("enter", "open"), p.host.Allowed(rightToReload, "r", "reload"), frame.Binding("d", "describe"), keyYAML(), frame.Binding("3", "collections"), frame.Binding("8", "tokens and users"),
-	}
+	keys := append([]key.Binding{frame.Binding("enter", "open"), p.host.Allowed(rightToReload, "r", "reload")}, plannedKeys(p.host)...)
+	return append(keys, frame.Binding("d", "describe"), keyYAML(), frame.Binding("3", "collections"), frame.Binding("8", "tokens and users"))
 }
 
 func (p *projects) View(width, height int) string {

@@ -56,6 +56,8 @@ func sample() *service {
 			}},
 		},
 		docs:     sampleDocs(3),
+		plan:     samplePlan(),
+		drift:    sampleDrift(),
 		audit:    sampleAudit(5),
 		tokens:   sampleTokens(),
 		users:    sampleUsers(),

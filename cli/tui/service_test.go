@@ -42,7 +42,9 @@ type service struct {
 	scopes      []string
 	jobs        []api.Job
 	jobRuns     []api.Run // of every job, newest first
-	docs        []string  // records of every collection, for lists without words
+	plan        api.Plan
+	drift       api.Drift
+	docs        []string // records of every collection, for lists without words
 	editor      func(file string) error
 
 	events chan api.ProjectEvent // of all projects
@@ -155,6 +157,7 @@ func (s *service) handler() http.Handler {
 		}
 		return list
 	})
+	s.giveFiles(give)
 	s.giveSnapshots(give)
 	s.giveRecords(mux, give)
 	s.giveJobs(mux, give)

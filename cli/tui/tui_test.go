@@ -365,7 +365,7 @@ func TestRightsAreNamed(t *testing.T) {
 	inTerminal(t, s, "", false, func(t *testing.T, term terminal) {
 		term.Resize(120, 40)
 		for _, way := range []struct{ open, key, does, right string }{
-			{"1", "r", "reload", "project.reload"}, {"2", "r", "reload", "project.reload"}, {"7", "r", "regenerate", "project.regenerate-search"}, {"5", "x", "run", "project.reload"},
+			{"1", "r", "reload", "project.reload"}, {"1", "v", "validate", "project.reload"}, {"2", "D", "diff", "project.reload"}, {"2", "r", "reload", "project.reload"}, {"7", "r", "regenerate", "project.regenerate-search"}, {"5", "x", "run", "project.reload"},
 		} {
 			term.Press(way.open)
 			term.hides(t, way.key+" "+way.does)

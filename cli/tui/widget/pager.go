@@ -11,7 +11,7 @@ type Doc struct{ parts []part }
 
 // part is a line of a Doc before it is broken.
 type part struct {
-	name, text string
+	name, text string // of an item, name is its sign
 	kind       partKind
 	tone       output.Tone
 	dimmed     bool
@@ -24,6 +24,7 @@ const (
 	kindField
 	kindHeading
 	kindPainted
+	kindItem
 )
 
 // Heading begins a section.
@@ -56,6 +57,11 @@ func (d *Doc) Text(text string) {
 	}
 }
 
+// Item adds a text with a sign, such as "+ ", before its first line. Its other lines stand below the text.
+func (d *Doc) Item(sign, text string, tone output.Tone) {
+	d.parts = append(d.parts, part{name: sign, text: output.Escape(text), kind: kindItem, tone: tone})
+}
+
 // Painted adds a line that is safe and painted already.
 func (d *Doc) Painted(text string) {
 	d.parts = append(d.parts, part{text: text, kind: kindPainted})
@@ -84,6 +90,12 @@ func (d *Doc) lines(width int, t Theme) (lines []string) {
 					text = t.Paint(p.tone, text)
 				}
 				lines = append(lines, t.Faint.Render(Pad(name, names, false))+text)
+			}
+		case kindItem:
+			before := p.name
+			for _, text := range Wrap(p.text, width-Width(before)) {
+				lines = append(lines, t.Paint(p.tone, before+text))
+				before = strings.Repeat(" ", Width(before))
 			}
 		case kindHeading:
 			lines = append(lines, t.Title.Render(Cut(p.text, width)))
