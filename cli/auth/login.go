@@ -14,6 +14,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/settings"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 type loginOptions struct {
@@ -117,9 +118,12 @@ func (opts *loginOptions) prepare() (name string, err error) {
 	if hasCurrent && strings.TrimRight(st.Flags.Server, "/") == current && forLogin(file, opts.Username) {
 		return file.CurrentContext, nil
 	}
+	if err := client.CheckServer(st.Flags.Server); err != nil {
+		return "", command.Usagef("%v", err)
+	}
 	u, err := url.Parse(st.Flags.Server)
-	if err != nil || u.Host == "" {
-		return "", command.Usagef("--server %s: want an address such as %s", st.Flags.Server, command.DefaultServer)
+	if err != nil {
+		return "", err
 	}
 	return opts.Username + "@" + u.Host, nil
 }

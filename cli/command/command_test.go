@@ -174,7 +174,7 @@ func TestGeneratedPasswordsDiffer(t *testing.T) {
 func TestCredentialFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, content := range map[string]string{"token": " secret \n", "empty": "\n"} {
+	for name, content := range map[string]string{"token": " secret \n", "empty": "\n", "two": "one\ntwo"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -187,6 +187,8 @@ func TestCredentialFiles(t *testing.T) {
 		{[]string{"--token-file", filepath.Join(dir, "empty")}, "is empty"},
 		{[]string{"--admin-token-file", filepath.Join(dir, "none")}, "read the token"},
 		{[]string{"--token", "a", "--token-file", filepath.Join(dir, "token")}, "more than one credential"},
+		{[]string{"--token-file", filepath.Join(dir, "two")}, "two holds more than a token alone"},
+		{[]string{"--admin-token", "a b"}, "characters that no token has"},
 		{[]string{"--server", "nonsense"}, "want an address"},
 		{[]string{"--server", "https://x", "--ca-file", filepath.Join(dir, "token")}, "no PEM certificate"},
 		{[]string{"--server", "https://x", "--ca-file", filepath.Join(dir, "none")}, "read the authorities"},
@@ -245,5 +247,32 @@ func TestOfCollection(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestServerWithPassword has a password in an address shown nowhere, and an address with one used for nothing.
+func TestServerWithPassword(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{"https://ann:secret@host", "https://ann:sec%zzret@host", "https://ann:secret@", "https://host?token=secret", "https://host#secret"} {
+		err := prepared(t, nil, []string{"--server", server}, func(st *command.State, _ []string) error {
+			_, err := st.Server()
+			return err
+		})
+		if err == nil || strings.Contains(err.Error(), "ret") {
+			t.Errorf("%s: got %v", server, err)
+		}
+	}
+}
+
+// TestAskSecretEscapes has a name that the service has given, in the question for a password, not drive the terminal.
+func TestAskSecretEscapes(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	st := &command.State{InTTY: true, ErrTTY: true, Err: &out, ReadSecret: func(ask func()) (string, error) { ask(); return "x", nil }}
+	if _, err := st.AskSecret("New password for ann\x1b]0;owned\a\u202e", false); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), `New password for ann\x1b]0;owned\x07\u202e: `+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -63,6 +63,9 @@ func (st *State) resolve() (*target, error) {
 		t.server.CAFile = st.Flags.CAFile
 	}
 	t.server.InsecureSkipTLSVerify = t.server.InsecureSkipTLSVerify || st.Flags.Insecure
+	if err := client.CheckServer(t.server.Server); err != nil { // before it is shown anywhere
+		return nil, Usagef("%v", err)
+	}
 	if t.credential, err = st.given(); err != nil {
 		return nil, err
 	}
@@ -161,6 +164,9 @@ func credential(u settings.User, path func(string) string) (c Credential, n int,
 		{u.CollectionToken, u.CollectionTokenFile, &c.CollectionToken},
 	} {
 		if m.value != "" {
+			if !isToken(m.value) {
+				return Credential{}, 0, Usagef("the token has white space in it, or other characters that no token has")
+			}
 			*m.to = m.value
 			n++
 		}
@@ -173,6 +179,9 @@ func credential(u settings.User, path func(string) string) (c Credential, n int,
 		}
 		if *m.to = strings.TrimSpace(string(data)); *m.to == "" {
 			return Credential{}, 0, Usagef("read the token: %s is empty", path(m.file))
+		}
+		if !isToken(*m.to) {
+			return Credential{}, 0, Usagef("read the token: %s holds more than a token alone", path(m.file))
 		}
 		n++
 	}

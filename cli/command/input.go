@@ -14,6 +14,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/output"
 )
 
 // maxInput is how much is read from a file or stdin into memory, in bytes.
@@ -197,7 +199,7 @@ func (st *State) AskSecret(prompt string, twice bool) (string, error) {
 		}
 	}
 	ask := func(prompt string) (string, error) {
-		secret, err := st.ReadSecret(func() { fmt.Fprint(st.Err, prompt+": ") })
+		secret, err := st.ReadSecret(func() { fmt.Fprint(st.Err, output.Escape(prompt)+": ") })
 		fmt.Fprintln(st.Err)
 		if err != nil {
 			return "", fmt.Errorf("read the password: %w", err)

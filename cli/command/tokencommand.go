@@ -84,7 +84,12 @@ func tokenIn(data []byte) (string, bool) {
 			text = answer.Status.Token
 		}
 	}
-	return text, text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+	return text, isToken(text)
+}
+
+// isToken says whether text can be a token, as a header of a request has it.
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // childEnvironment is that of this process without the credentials in it.

@@ -32,7 +32,7 @@ func runGetContexts(st *command.State) error {
 			current = "*"
 		}
 		if s, ok := f.Server(c.Server); ok {
-			address = s.Server
+			address = s.Shown()
 		}
 		kind := "none"
 		if u, ok := f.User(c.User); ok {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/settings"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 // setContextOptions are the global flags that were given on the command line; what was not stays as it is.
@@ -51,8 +51,8 @@ the file then. It is started without a shell; quotation marks keep words togethe
 func runSetContext(opts *setContextOptions) error {
 	st, flags := opts.st, opts.st.Flags
 	if flags.Server != "" || opts.Changed("server") {
-		if u, err := url.Parse(flags.Server); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return command.Usagef("--server %s: want an address such as %s", flags.Server, command.DefaultServer)
+		if err := client.CheckServer(flags.Server); err != nil {
+			return command.Usagef("%v", err)
 		}
 	}
 	address := ""

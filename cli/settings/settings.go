@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,11 +113,24 @@ func Load(path string) (*File, string, error) {
 			return nil, "", fmt.Errorf("%s: %w", path, plain(err))
 		}
 	}
-	warning := ""
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && filepath.Separator == '/' && f.secret() {
-		warning = fmt.Sprintf("%s holds credentials and others can read it; run: chmod 600 %s", path, path)
+	info, err := os.Stat(path)
+	if err != nil || filepath.Separator != '/' { // whose modes say little
+		return f, "", nil //nolint:nilerr // it was read
 	}
-	return f, warning, nil
+	switch mode := info.Mode().Perm(); {
+	case mode&0o002 != 0 && f.runs(): // and somebody else may have named them
+		return nil, "", fmt.Errorf("%s names programs that are run, and everybody can change it; look at them, then run: chmod 600 %s", path, path)
+	case mode&0o077 != 0 && f.secret():
+		return f, fmt.Sprintf("%s holds credentials and others can read it; run: chmod 600 %s", path, path), nil
+	case mode&0o022 != 0 && len(f.Contexts) > 0: // and with it where credentials go
+		return f, fmt.Sprintf("%s says where credentials go and others can change it; run: chmod 600 %s", path, path), nil
+	}
+	return f, "", nil
+}
+
+// runs says that the file names a program that gives a token.
+func (f *File) runs() bool {
+	return slices.ContainsFunc(f.Users, func(u User) bool { return len(u.TokenCommand) > 0 })
 }
 
 // plain takes the excerpt of the file, which may show a token, out of a decoding error.
@@ -251,5 +265,22 @@ func (f *File) Redacted() *File {
 			}
 		}
 	}
+	c.Servers = slices.Clone(f.Servers)
+	for i := range c.Servers {
+		c.Servers[i].Server = c.Servers[i].Shown()
+	}
 	return &c
+}
+
+// Shown is the address of the server without what may be secret in it, such as a password that does not belong there.
+func (s Server) Shown() string {
+	if !strings.ContainsAny(s.Server, "@?#") {
+		return s.Server
+	}
+	u, err := url.Parse(s.Server)
+	if err != nil || u.Host == "" {
+		return "REDACTED"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
 }

@@ -174,3 +174,51 @@ func TestRedacted(t *testing.T) {
 		t.Error("the file itself was changed")
 	}
 }
+
+// TestOthersCanChange has a file that others can change tell so, and run no program when everybody can.
+func TestOthersCanChange(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say little there")
+	}
+	plain, runs := sample(), sample()
+	plain.Users, runs.Users = nil, []settings.User{{Name: "ann", TokenCommand: []string{"pass"}}}
+	for _, tc := range []struct {
+		file          *settings.File
+		mode          os.FileMode
+		warning, want string
+	}{
+		{plain, 0o644, "", ""},
+		{plain, 0o664, "others can change it", ""},
+		{plain, 0o666, "others can change it", ""},
+		{runs, 0o644, "", ""},
+		{runs, 0o664, "others can change it", ""},
+		{runs, 0o666, "", "everybody can change it"},
+		{sample(), 0o640, "others can read it", ""},
+	} {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := settings.Update(path, func(f *settings.File) error { *f = *tc.file; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, tc.mode); err != nil {
+			t.Fatal(err)
+		}
+		_, warning, err := settings.Load(path)
+		if text := fmt.Sprint(err); !strings.Contains(warning, tc.warning) || (warning == "") != (tc.warning == "") || !strings.Contains(text, tc.want) || (err == nil) != (tc.want == "") {
+			t.Errorf("%v with mode %o: got %q and %v", tc.file.Users, tc.mode, warning, err)
+		}
+	}
+}
+
+// TestRedactedServer has an address that was written with a password by hand not show it.
+func TestRedactedServer(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]string{
+		"https://host:1/path": "https://host:1/path", "https://ann:secret@host/path": "https://host/path", "https://ann:sec%zz@host": "REDACTED", "https://host?token=secret": "https://host",
+	} {
+		f := &settings.File{Servers: []settings.Server{{Name: "a", Server: server}}}
+		if got := f.Redacted().Servers[0].Server; got != want || f.Servers[0].Server != server {
+			t.Errorf("%s: got %s", server, got)
+		}
+	}
+}

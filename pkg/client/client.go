@@ -53,14 +53,28 @@ type Client struct {
 	credential bool
 }
 
-// New checks options and makes a Client. It sends nothing.
-func New(o Options) (*Client, error) {
-	if strings.ContainsAny(o.Server, "@?#") { // what stands beside these may be secret
+// CheckServer says what is wrong with the address of a service, without showing what may be secret in it.
+func CheckServer(address string) error {
+	_, err := parseServer(address)
+	return err
+}
+
+func parseServer(address string) (*url.URL, error) {
+	if strings.ContainsAny(address, "@?#") { // what stands beside these may be secret
 		return nil, errors.New("the server's address has a user, a password, a query or a fragment: want one such as http://127.0.0.1:8080, and a credential by itself")
 	}
-	u, err := url.Parse(o.Server)
+	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("server %q: want an address such as http://127.0.0.1:8080", o.Server)
+		return nil, fmt.Errorf("server %q: want an address such as http://127.0.0.1:8080", address)
+	}
+	return u, nil
+}
+
+// New checks options and makes a Client. It sends nothing.
+func New(o Options) (*Client, error) {
+	u, err := parseServer(o.Server)
+	if err != nil {
+		return nil, err
 	}
 	c := &Client{
 		root:    strings.TrimRight(u.String(), "/"),
