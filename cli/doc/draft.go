@@ -47,11 +47,11 @@ func newDraft(name string, now opened) (*draft, error) {
 		return nil, err
 	}
 	d := &draft{path: filepath.Join(dir, draftName(name))}
-	if d.text, err = d.start(now); err != nil {
-		return nil, err
+	if d.text, err = d.start(now); err == nil {
+		err = d.keepBase(now)
 	}
-	if err := d.keepBase(now); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
 	}
 	return d, nil
 }
@@ -91,7 +91,7 @@ func (d *draft) keepBase(now opened) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(filepath.Dir(d.path), baseName), raw, 0o600)
+	return replace(filepath.Join(filepath.Dir(d.path), baseName), raw)
 }
 
 // draftText is the YAML of a record without what the service sets.
@@ -165,7 +165,20 @@ func (d *draft) write(comments []string) error {
 		b.WriteString("# " + output.Escape(line) + "\n")
 	}
 	b.WriteString(d.text)
-	return os.WriteFile(d.path, []byte(b.String()), 0o600)
+	return replace(d.path, []byte(b.String()))
+}
+
+// replace writes a file of a draft whole, or not at all: what is there is the user's work, also when the disk is full.
+func replace(path string, data []byte) error {
+	f, err := output.CreateFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Commit()
 }
 
 // read takes the text from the file, without the comments at its top.

@@ -1,6 +1,9 @@
 package doc
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,5 +60,45 @@ func TestDraftKeepsValues(t *testing.T) {
 		if err := d.remove(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A draft is replaced, not written over: a full disk in the middle of it would have taken the user's text.
+func TestDraftIsReplaced(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d, err := newDraft("t", opened{Record: api.Record(`{"title":"one"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.write(nil); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Open(d.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	d.text = "title: two\n"
+	if err := d.write(nil); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(before); err != nil || string(text) != "title: one\n" {
+		t.Errorf("the old file has %q, %v", text, err)
+	}
+	info, err := os.Stat(d.path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := d.remove(); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(os.Getenv("TMPDIR") + "/*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if _, err := newDraft("t", opened{Record: api.Record("no JSON")}); err == nil {
+		t.Error("a record that is none is taken")
+	}
+	if left, err := filepath.Glob(os.Getenv("TMPDIR") + "/*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
