@@ -91,6 +91,9 @@ func TestAuditFind(t *testing.T) {
 			term.Press("enter")
 			term.shows(t, "op=delete actor=ann", "error: "+wrong)
 		}
+		term.Press("esc") // takes the error away, and nothing else
+		term.shows(t, "op=delete actor=ann")
+		term.hides(t, "error:")
 		term.Press("esc")
 		term.shows(t, "the log of the records of blog\n")
 	})

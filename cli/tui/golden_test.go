@@ -39,9 +39,10 @@ func scenes() []scene {
 	return []scene{
 		{name: "snapshots", namespace: "blog", way: snapshots()},
 		{name: "snapshots-none", namespace: "blog", change: func(s *service) { s.snapshots, s.snapRuns = nil, nil }, way: snapshots()},
-		{name: "snapshot-failed", namespace: "blog", way: snapshots("down")},
-		{name: "snapshot-found", namespace: "blog", way: snapshots("down", "enter")},
-		{name: "snapshot-run-row", namespace: "blog", way: snapshots("enter")},
+		{name: "snapshots-active", namespace: "blog", change: func(s *service) { s.snapRuns[0].Status, s.snapRuns[0].FinishedAt = api.RunRunning, api.Time{} }, way: snapshots()},
+		{name: "snapshot-failed", namespace: "blog", way: snapshots("home", "down")},
+		{name: "snapshot-found", namespace: "blog", way: snapshots("home", "down", "enter")},
+		{name: "snapshot-run-row", namespace: "blog", way: snapshots("home", "enter")},
 		{name: "snapshot-row", namespace: "blog", way: snapshots("end", "up", "enter")},
 		{name: "snapshot-take", namespace: "blog", way: snapshots("s")},
 		{name: "snapshot-run", namespace: "blog", way: func(term terminal) {
@@ -53,9 +54,9 @@ func scenes() []scene {
 			term.Settle()
 		}},
 		{name: "snapshot-cancel", namespace: "blog", way: snapshots("s", "enter", "x")},
-		{name: "snapshot-restore", namespace: "blog", way: snapshots("down", "down", "R", "b", "l", "tab")},
+		{name: "snapshot-restore", namespace: "blog", way: snapshots("R", "b", "l", "tab")},
 		{name: "snapshot-restore-damaged", namespace: "blog", way: snapshots("end", "up", "R")},
-		{name: "snapshot-diff", namespace: "blog", way: snapshots("down", "down", "down", "D")},
+		{name: "snapshot-diff", namespace: "blog", way: snapshots("down", "D")},
 		{name: "collections", namespace: "blog", way: func(term terminal) { term.Press("3") }},
 		{name: "collection", namespace: "blog", way: func(term terminal) { term.Press("3", "d") }},
 		{name: "collection-yaml", namespace: "blog", way: func(term terminal) { term.Press("3", "y") }},

@@ -147,7 +147,7 @@ func (p *planned) changes(d *widget.Doc) {
 	if plan.Empty {
 		d.Text("Nothing: the files are what is served.")
 	} else {
-		d.Text(output.Count(len(plan.Items), "change") + ", the greatest risk is " + string(plan.Risk) + ".")
+		d.Item("", output.Count(len(plan.Items), "change")+", the greatest risk is "+string(plan.Risk)+".", output.ToneNone)
 	}
 	for _, it := range plan.Items {
 		sign, tone := signOf(it.Action)

@@ -120,7 +120,7 @@ func (p *projects) View(width, height int) string {
 
 func (p *projects) section() widget.Section {
 	s := widget.Section{
-		None: p.host.Reach("no projects yet: svcctl project register CONFIGFILE makes one known"),
+		None: p.host.Reach("no projects yet: svcctl project init DIR writes one to start from, svcctl apply DIR serves one"),
 		Columns: []widget.Column{
 			{Name: "NAMESPACE", Least: 10},
 			{Name: "READY"},

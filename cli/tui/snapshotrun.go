@@ -109,7 +109,7 @@ func (s *snapshots) follow() tea.Cmd {
 }
 
 // toShow is the id of the run that is shown below the list, unless the user has closed it: that with the cursor, or else the one that was begun
-// for a snapshot, such as its check. "": none.
+// last, such as the check of a snapshot. "": none.
 func (s *snapshots) toShow() string {
 	if kind, id := s.selected(); kind == kindRun {
 		return id

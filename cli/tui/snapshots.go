@@ -23,7 +23,7 @@ type snapshots struct {
 	read      *snapshotsRead // nil: not yet
 	runs      map[string]*snapshotRun
 	pane      *snapshotRun // that is shown below the list; nil: none
-	begun     string       // id of the run that was begun for a snapshot: it is shown while the cursor is on no run
+	begun     string       // id of the run that was begun last: it is shown while the cursor is on no run
 	most      int          // how many runs are in the list
 	closed    string       // id of the run whose pane the user has closed
 }
@@ -78,6 +78,7 @@ func (s *snapshots) Update(msg tea.Msg) tea.Cmd {
 
 // take shows what was read.
 func (s *snapshots) take(read *snapshotsRead) tea.Cmd {
+	first, active := s.read == nil, read.active()
 	s.read = read
 	for i := range read.runs {
 		run := &read.runs[i]
@@ -86,6 +87,14 @@ func (s *snapshots) take(read *snapshotsRead) tea.Cmd {
 		}
 	}
 	s.list.Set(s.sections()...)
+	switch kind, _ := s.selected(); {
+	case first && active != nil:
+		s.list.Select(kindRun + "/" + active.ID)
+	case first && len(read.snapshots) > 0: // which most of the keys are about
+		s.list.Select(kindSnapshot + "/" + read.snapshots[0].ID)
+	case active != nil && kind != kindRun: // somebody has begun it meanwhile
+		s.begun = active.ID
+	}
 	return s.follow()
 }
 

@@ -25,7 +25,9 @@ func TestTakeSnapshot(t *testing.T) {
 	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
 		term.Resize(120, 40)
 		term.Press("6")
-		term.shows(t, "Projects › blog › Snapshots\n", "▸    5s  snapshot  daily", "Snapshot by daily", "succeeded", "media", "500 files", "hardlinked 500", "warn: the file cover.jpg")
+		term.shows(t, "Projects › blog › Snapshots\n", "▸  5s  19991231T235955Z-k3x9q2") // what most keys are about
+		term.Press("g")
+		term.shows(t, "▸    5s  snapshot  daily", "Snapshot by daily", "succeeded", "media", "500 files", "hardlinked 500", "warn: the file cover.jpg")
 		term.Press("s")
 		term.shows(t, "Take a snapshot\n", "By which profile?", "▸ daily", "3 last, 7 daily", "orders, customers")
 		term.Press("down", "enter")
@@ -66,6 +68,32 @@ func TestTakeSnapshot(t *testing.T) {
 	})
 }
 
+// TestWhereSnapshotsBegin: the cursor begins on the run that goes on, and one that others begin later is shown wherever the cursor is.
+func TestWhereSnapshotsBegin(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	s.snapRuns[0].Status, s.snapRuns[0].FinishedAt = api.RunRunning, api.Time{}
+	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
+		term.Resize(120, 40)
+		term.Press("6")
+		term.shows(t, "▸    5s  snapshot  daily    running", "Snapshot by daily", "esc leaves it running")
+	})
+	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
+		term.Resize(120, 40)
+		term.Press("6")
+		term.change(func() {
+			run := term.snapRuns[1]
+			run.ID, run.Status, run.FinishedAt, run.Error, run.Result = "6b01a2b3c4d5e6f708192c99", api.RunRunning, api.Time{}, nil, nil
+			term.snapRuns = append([]api.Run{run}, term.snapRuns...)
+		})
+		term.Wait(3 * time.Second)
+		term.shows(t, "▸  8s  19991231T235955Z-k3x9q2", "Check of 19991230T031500Z-q2d8zz", "running", "esc leaves it running")
+		term.Press("esc")
+		term.Wait(3 * time.Second)
+		term.hides(t, "Check of 19991230T031500Z-q2d8zz")
+	})
+}
+
 // TestSnapshotThatFails says why.
 func TestSnapshotThatFails(t *testing.T) {
 	t.Parallel()
@@ -103,7 +131,7 @@ func TestRestore(t *testing.T) {
 	t.Parallel()
 	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
 		term.Resize(120, 40)
-		term.Press("6", "R")
+		term.Press("6", "g", "R")
 		term.shows(t, "move to a snapshot first")
 		term.Press("down", "down", "down", "R")
 		term.shows(t, "Restore 19991231T031500Z-p7m4aa into blog: 246 records of articles, old", "Mode replace: records that the snapshot does not have go", "Type blog to restore.")
@@ -144,7 +172,7 @@ func TestRestoreThatIsRefused(t *testing.T) {
 	s := sample()
 	s.fail = map[string]api.Problem{"/_/blog/_/admin/snapshots/19991231T031500Z-p7m4aa/restore": {Status: 409, Code: "snapshots_busy", Detail: "one run of snapshots goes on at a time"}}
 	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
-		term.Press("6", "down", "down", "down", "R")
+		term.Press("6", "down", "R")
 		term.Type("blog")
 		term.Press("enter")
 		term.shows(t, "Type blog to restore.", "error: one run of snapshots goes on at a time", "hint: svcctl snapshot attach blog")
@@ -196,7 +224,7 @@ func TestSnapshotHelp(t *testing.T) {
 	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
 		term.Resize(120, 40)
 		const about = ", when the cursor is on a snapshot"
-		term.Press("6", "?")
+		term.Press("6", "g", "?")
 		term.shows(t, "enter          details\n", "x              cancel the run, when one goes on\n", "s              take a snapshot\n", "R              restore"+about, "v              check"+about,
 			"t              rehearse"+about, "D              diff"+about, "p              pin"+about)
 		term.Press("esc")
@@ -219,12 +247,12 @@ func TestSmallTerminal(t *testing.T) {
 	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
 		for runs, size := range map[int][2]int{3: {60, 20}, 4: {80, 24}} {
 			term.Resize(size[0], size[1])
-			term.Press("6")
+			term.Press("6", "g")
 			term.shows(t, fmt.Sprintf("Runs, the latest first (%d of 10)", runs), "Snapshots, the newest first", "19991231T235955Z-k3x9q2", "Snapshot by daily", "succeeded  2.4s", "esc closes")
 			term.Press("esc", "esc")
 		}
 		term.Resize(140, 45)
-		term.Press("6")
+		term.Press("6", "g")
 		term.shows(t, "Runs, the latest first (8 of 10)", "unreadable", "plan ", "collections ", "media ", "manifest ")
 	})
 }
@@ -248,7 +276,7 @@ func TestSnapshotKeys(t *testing.T) {
 	t.Parallel()
 	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
 		term.Resize(120, 40)
-		term.Press("6", "down", "down", "v")
+		term.Press("6", "v")
 		term.shows(t, "Check 19991231T235955Z-k3x9q2? All its files are read. (y/n)")
 		term.Press("y")
 		term.shows(t, "     0s  verify", "▸  5s  19991231T235955Z-k3x9q2", "Check of 19991231T235955Z-k3x9q2") // the cursor stays
@@ -295,7 +323,7 @@ func TestWhatRunsCameTo(t *testing.T) {
 	}
 	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
 		term.Resize(160, 40)
-		term.Press("6")
+		term.Press("6", "g")
 		term.shows(t, "dry run: would change 3 records", "240 records into blog", "50 files, no problems in a sample of 10%", "Dry run of a restore of 19991231T031500Z-p7m4aa")
 		term.Press("enter")
 		term.shows(t, "dry run of a restore of 19991231T031500Z-p7m4aa")

@@ -326,6 +326,28 @@ func TestAskThatFails(t *testing.T) {
 	})
 }
 
+// TestEscOfAnError takes the error away, and goes back when it is pressed again.
+func TestEscOfAnError(t *testing.T) {
+	t.Parallel()
+	second := &screen{title: "second"}
+	second.press = func(string) tea.Cmd {
+		return second.host.Ask(func(context.Context) (tea.Msg, error) { return nil, errors.New("it failed") })
+	}
+	drive(t, &screen{title: "first"}, second, func(t *testing.T, d *frametest.Driver) {
+		d.Press("2", "x")
+		shows(t, d, "error: it failed")
+		d.Press("esc")
+		shows(t, d, "first › second")
+		if strings.Contains(d.View(), "error") {
+			t.Error("the error is still shown")
+		}
+		d.Press("esc")
+		if strings.Contains(d.View(), "second") {
+			t.Error("esc does not go back")
+		}
+	})
+}
+
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	s := &screen{}

@@ -7,6 +7,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/tui/widget"
 )
 
@@ -69,9 +70,12 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return top.screen.Update(msg)
 }
 
-// esc goes back by one step: of the screen itself, from its filter, or to the screen beneath.
+// esc goes back by one step: from an error that is told, of the screen itself, from its filter, or to the screen beneath.
 func (m *Model) esc(top *layer) tea.Cmd {
-	m.dismiss()
+	told := m.notice.stays && m.notice.tone == output.ToneBad
+	if m.dismiss(); told {
+		return nil
+	}
 	if b, ok := top.screen.(Backer); ok {
 		if cmd, used := b.Back(); used {
 			return cmd
