@@ -179,7 +179,7 @@ func (p *Password) Register(cmd *cobra.Command, generate bool) {
 func (p *Password) Read(st *State, prompt string, isNew bool) (string, error) {
 	switch {
 	case p.Generate:
-		return generatePassword()
+		return GeneratePassword()
 	case p.File != "":
 		data, err := st.ReadFile(p.File)
 		return firstLine(data, p.File, err)
@@ -239,8 +239,8 @@ func firstLine(data []byte, where string, err error) (string, error) {
 // passwordAlphabet leaves out what people take for one another.
 const passwordAlphabet = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
-// generatePassword gives 20 characters, about 116 bits.
-func generatePassword() (string, error) {
+// GeneratePassword makes a password up: 20 characters, about 116 bits.
+func GeneratePassword() (string, error) {
 	out := make([]byte, 20)
 	for i := range out {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(passwordAlphabet))))

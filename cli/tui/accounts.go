@@ -21,11 +21,19 @@ const (
 	kindUser  = "user"
 )
 
-// accounts shows the personal access tokens and the users that the user may see. It makes and revokes tokens, disables users and deletes them.
+// Rights that it takes.
+const (
+	rightToMakeUsers   = "user.create"
+	rightToChangeUsers = "user.update"
+)
+
+// accounts shows the personal access tokens and the users that the user may see. It makes both, revokes tokens, gives users other passwords,
+// disables and deletes them.
 type accounts struct {
 	table
 
 	read *accountsRead // nil: not yet
+	made string        // id of the row of what was made, to which the cursor goes when it is there
 }
 
 // accountsRead is what the service says of tokens and users.
@@ -104,6 +112,8 @@ func (a *accounts) Update(msg tea.Msg) tea.Cmd {
 	case *accountsRead:
 		a.read = msg
 		a.list.Set(a.sections()...)
+		a.list.Select(a.made)
+		a.made = ""
 	case tea.KeyPressMsg:
 		return a.press(msg.String())
 	}
@@ -146,11 +156,21 @@ func (a *accounts) press(pressed string) tea.Cmd {
 		case user != nil:
 			return a.askDelete(user)
 		}
-	case "x":
-		if user != nil {
-			return a.askActive(user)
+	case "u":
+		if !a.host.May(rightToMakeUsers) {
+			return a.host.Say("you lack the right " + rightToMakeUsers)
 		}
-		return a.host.Say("move to a user first")
+		return a.host.Push(func(h *frame.Host) frame.Screen { return newUserForm(h, a) })
+	case "x", "P":
+		switch {
+		case user == nil:
+			return a.host.Say("move to a user first")
+		case pressed == "x":
+			return a.askActive(user)
+		case !a.host.May(rightToChangeUsers):
+			return a.host.Say("you lack the right " + rightToChangeUsers + "; svcctl user passwd changes your own password")
+		}
+		return a.host.Push(func(h *frame.Host) frame.Screen { return newPasswordForm(h, a, *user) })
 	}
 	return nil
 }
@@ -196,8 +216,8 @@ func (a *accounts) askDelete(u *api.User) tea.Cmd {
 
 // askActive asks whether a user is to be disabled, or may log in again.
 func (a *accounts) askActive(u *api.User) tea.Cmd {
-	if !a.host.May("user.update") {
-		return a.host.Say("you lack the right user.update")
+	if !a.host.May(rightToChangeUsers) {
+		return a.host.Say("you lack the right " + rightToChangeUsers)
 	}
 	id, word, active := u.ID, wordOf(u.Username, u.ID), !u.Active
 	doing, done := "disabling ", " can't log in any more; their logins and personal access tokens have ended"

@@ -34,14 +34,25 @@ func (s *service) giveAccounts(give func(pattern string, fn func(r *http.Request
 		return api.DeleteResult{}
 	})
 	give("GET /user", func(*http.Request) any { return api.List[api.User]{Items: s.users} })
+	give("POST /user", func(r *http.Request) any {
+		s.user = api.UserWrite{}
+		_ = json.NewDecoder(r.Body).Decode(&s.user) // it is the client's
+		made := api.User{ID: "u9", Username: *s.user.Username, Active: true}
+		s.users = append(s.users, made)
+		return made
+	})
 	give("PUT /user/{id}", func(r *http.Request) any {
+		s.user = api.UserWrite{}
+		_ = json.NewDecoder(r.Body).Decode(&s.user) // it is the client's
 		for i := range s.users {
-			if s.users[i].ID == r.PathValue("id") {
-				s.users[i].Active = !s.users[i].Active
+			if s.users[i].ID == r.PathValue("id") && s.user.Active != nil {
+				s.users[i].Active = *s.user.Active
 			}
 		}
 		return api.User{}
 	})
+	give("GET /org", func(*http.Request) any { return api.List[api.Org]{Items: s.orgs} })
+	give("GET /team", func(*http.Request) any { return api.List[api.Team]{Items: s.teams} })
 	give("DELETE /user/{id}", func(r *http.Request) any {
 		s.users = slices.DeleteFunc(s.users, func(u api.User) bool { return u.ID == r.PathValue("id") })
 		return api.DeleteResult{}
@@ -124,7 +135,7 @@ func TestTokenIsShownOnce(t *testing.T) {
 		term.Press("tab", "tab", "backspace")
 		term.Type("d")
 		term.Press("enter")
-		term.shows(t, "Tokens and users › The token\n", "The token ci q?:1 is made. Keep its value now", tokenValue, "It ends: 2000-01-31. It may: project.reload")
+		term.shows(t, "Tokens and users › The token\n", "The token ci q?:1 is made. Keep it now", tokenValue, "It ends: 2000-01-31. It may: project.reload")
 		if got := term.requests(); got != "POST /token" {
 			t.Errorf("it asks %s", got)
 		}

@@ -36,7 +36,8 @@ func (a *accounts) Keys() []key.Binding {
 	}
 	return []key.Binding{
 		frame.When(tok != nil || user != nil, "enter", "details", onEither), frame.When(a.login(), "c", "make a token", "you have logged in"),
-		needs(right, "ctrl+d", does, tok != nil || user != nil, onEither), needs("user.update", "x", active, user != nil, onUser),
+		a.host.Allowed(rightToMakeUsers, "u", "make a user"), needs(right, "ctrl+d", does, tok != nil || user != nil, onEither),
+		needs(rightToChangeUsers, "x", active, user != nil, onUser), needs(rightToChangeUsers, "P", "password", user != nil, onUser),
 		frame.When(tok != nil || user != nil, "tab", "the other list", onEither), frame.When(tok != nil || user != nil, "y", "YAML", onEither),
 	}
 }
@@ -57,7 +58,7 @@ func (a *accounts) sections() []widget.Section {
 			widget.Text(t.Name), expiryOf(t, now), widget.Text(ageOr(now, t.LastUsedAt, "never")), widget.Text(a.owner(t)), widget.Text(strings.Join(t.Scopes, ", ")), widget.Text(t.ID),
 		}})
 	}
-	users := widget.Section{Title: "Users", None: a.host.Reach("none that you may see: svcctl user create makes one"), Columns: []widget.Column{
+	users := widget.Section{Title: "Users", None: "none that you may see: u makes one", Columns: []widget.Column{
 		{Name: "USERNAME", Least: 10}, {Name: "ACTIVE"}, {Name: "ADMIN", Rank: 1}, {Name: "LAST LOGIN", Right: true, Rank: 2}, {Name: "NAME", Rank: 3, Least: 8}, {Name: "SCOPES", Rank: 4, Least: 12}, {Name: "EMAIL", Rank: 5, Least: 12},
 	}}
 	if a.read.noUsers {

@@ -17,7 +17,7 @@ const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\r\nbelow\t"
 func evilSample(t *testing.T, refusing bool) *service {
 	t.Helper()
 	s := sample()
-	for _, value := range []any{&s.projects, &s.statuses, &s.collections, &s.worker, &s.groups, &s.reloaded, &s.profiles, &s.snapshots, &s.snapRuns, &s.diff, &s.jobs, &s.jobRuns, &s.audit, &s.report, &s.tokens, &s.users, &s.scopes, &s.plan, &s.drift} {
+	for _, value := range []any{&s.projects, &s.statuses, &s.collections, &s.worker, &s.groups, &s.reloaded, &s.profiles, &s.snapshots, &s.snapRuns, &s.diff, &s.jobs, &s.jobRuns, &s.audit, &s.report, &s.tokens, &s.users, &s.scopes, &s.orgs, &s.teams, &s.plan, &s.drift} {
 		spoil(reflect.ValueOf(value).Elem(), evil)
 	}
 	for i := range s.projects {

@@ -106,6 +106,24 @@ func scenes() []scene {
 			term.Press("tab", "tab", " ", " ", "enter")
 		}},
 		{name: "user", way: func(term terminal) { term.Press("8", "tab", "enter") }},
+		{name: "user-form", way: func(term terminal) {
+			term.Press("8", "u")
+			term.Type("ben")
+			term.Press("tab", "tab", "tab")
+			term.Type(typedPassword)
+		}},
+		{name: "user-form-rights", way: func(term terminal) {
+			term.Press("8", "u")
+			term.Type("ben")
+			term.Press("tab", "tab", "tab", "tab", "tab", "down", "down", " ", "down", " ")
+		}},
+		{name: "user-password", way: func(term terminal) {
+			term.Press("8", "tab", "down", "P")
+			term.Type(typedPassword)
+			term.Press("tab")
+			term.Type("other")
+			term.Press("enter")
+		}},
 		{name: "user-disable", way: func(term terminal) { term.Press("8", "tab", "x") }},
 		{name: "projects-describe", way: func(term terminal) { term.Press("down", "d") }},
 		{name: "projects-yaml", way: func(term terminal) { term.Press("y") }},
@@ -201,6 +219,9 @@ func TestScenes(t *testing.T) {
 						term.Resize(size[0], size[1])
 						view := term.View()
 						checkView(t, view, size[0], size[1], color)
+						if strings.Contains(view, typedPassword) {
+							t.Errorf("a password is shown: %s", view)
+						}
 						fmt.Fprintf(&got, "=== %d columns%s\n%s\n", size[0], map[bool]string{true: ", color"}[color], readable(view, color))
 					}
 				})

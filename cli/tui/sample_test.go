@@ -62,6 +62,8 @@ func sample() *service {
 		tokens:   sampleTokens(),
 		users:    sampleUsers(),
 		scopes:   []string{"namespace.blog", "namespace.blog.articles.read", "project.read", "project.reload"},
+		orgs:     []api.Org{{ID: "o1", Slug: "acme", Name: "Acme Ltd."}},
+		teams:    []api.Team{{ID: "t1", Slug: "reviewers", Name: "Reviewers"}, {ID: "t2", Slug: "editors"}},
 		jobs:     sampleJobs(),
 		jobRuns:  sampleJobRuns(),
 		records:  []string{sampleFused, sampleFound},

@@ -40,6 +40,9 @@ type service struct {
 	tokens      []api.Token
 	users       []api.User
 	scopes      []string
+	orgs        []api.Org
+	teams       []api.Team
+	user        api.UserWrite // how a user was written last
 	jobs        []api.Job
 	jobRuns     []api.Run // of every job, newest first
 	plan        api.Plan
