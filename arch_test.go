@@ -118,7 +118,7 @@ var layers = []layer{
 			"store/barrier store/embedded store/gate store/lease store/mongo store/traced store/wire tracing mql document api errs",
 		"trial": "app trial/report hooks access operation project search/quality script schema mql document api errs",
 		"/cli": "/cli/access /cli/action /cli/asset /cli/audit /cli/auth /cli/backup /cli/collection /cli/command /cli/config /cli/doc /cli/embedding /cli/file /cli/index /cli/job /cli/manual /cli/mcp /cli/metrics /cli/openapi /cli/org /cli/output /cli/plugin /cli/project /cli/recordtypes /cli/search " +
-			"/cli/server /cli/service /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api",
+			"/cli/server /cli/service /cli/snapshot /cli/team /cli/token /cli/tui /cli/user client api schema",
 		"/cli/access":              "/cli/command /cli/output api",
 		"/cli/action":              "/cli/command /cli/output /cli/runs client api",
 		"/cli/asset":               "/cli/command /cli/output client",

@@ -33,34 +33,60 @@ type apiOptions struct {
 
 func newAPI(st *command.State) *cobra.Command {
 	opts := &apiOptions{st: st}
+	var method string
 	var queries, headers []string
 	cmd := &cobra.Command{
-		Use:   "api METHOD PATH",
+		Use:   "api [METHOD] PATH",
 		Short: "Send any request to the service, with your credential",
 		Long: `Send a request and print the answer's body as it is. PATH is below /api/v1, unless it begins with /api/ or is one of
-/healthz, /readyz and /metrics. A refusal goes to stderr, with the exit code of its kind.`,
-		Example: `  svcctl api GET /_/blog/articles -Q limit=2 -Q sort=-publishedAt
+/healthz, /readyz and /metrics. Without METHOD, which -X names too, it is GET, or POST with --data. A refusal goes to
+stderr, with the exit code of its kind.`,
+		Example: `  svcctl api /_/blog/articles --jq '.items[].title'
+  svcctl api GET /_/blog/articles -Q limit=2 -Q sort=-publishedAt
   svcctl api PUT /_/blog/articles/65f0c2a1b3d4e5f60718293a -d '{"status": "published"}'`,
-		Args: command.Args(cobra.ExactArgs(2)),
+		Args: command.Args(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return []string{"GET", "POST", "PUT", "PATCH", "DELETE"}, cobra.ShellCompDirectiveNoFileComp
+				return apiMethods(), cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Method = strings.ToUpper(args[0])
-			if err := opts.complete(args[1], queries, headers); err != nil {
+			path := args[len(args)-1]
+			if err := opts.chooseMethod(method, args[:len(args)-1]); err != nil {
+				return err
+			}
+			if err := opts.complete(path, queries, headers); err != nil {
 				return err
 			}
 			return runAPI(cmd.Context(), opts)
 		},
 	}
+	cmd.Flags().StringVarP(&method, "method", "X", "", "method, as METHOD is")
 	cmd.Flags().StringArrayVarP(&queries, "query", "Q", nil, "query parameter name=value (repeat)")
 	cmd.Flags().StringArrayVarP(&headers, "header", "H", nil, "header 'Name: value' (repeat)")
 	cmd.Flags().StringVarP(&opts.Data, "data", "d", "", "body: the text itself, @file, or - for stdin")
 	cmd.Flags().BoolVarP(&opts.Include, "include", "i", false, "print status and headers too")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"method": cobra.FixedCompletions(apiMethods(), cobra.ShellCompDirectiveNoFileComp)})
 	return cmd
+}
+
+func apiMethods() []string { return []string{"GET", "POST", "PUT", "PATCH", "DELETE"} }
+
+// chooseMethod takes the method of the flag or of the argument before the path.
+func (opts *apiOptions) chooseMethod(flag string, before []string) error {
+	switch {
+	case flag != "" && len(before) > 0:
+		return command.Usagef("the method is given twice: %q as an argument and %q with -X", before[0], flag)
+	case len(before) > 0:
+		flag = before[0]
+	case flag == "" && opts.Data != "":
+		flag = http.MethodPost
+	case flag == "":
+		flag = http.MethodGet
+	}
+	opts.Method = strings.ToUpper(flag)
+	return nil
 }
 
 func (opts *apiOptions) complete(path string, queries, headers []string) error {

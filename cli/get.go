@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -100,7 +101,7 @@ api-resources lists the kinds, with their short names.`,
 				}
 				return sub.RunE(sub, args)
 			}
-			return command.Unknown(cmd, args[0])
+			return unknownKind(cmd, args[0])
 		},
 	}
 	for _, k := range getKinds(st) {
@@ -127,6 +128,15 @@ api-resources lists the kinds, with their short names.`,
 		ones[list.Name()] = one
 	}
 	return get
+}
+
+// unknownKind is the error for a word that is no kind: it may be a collection, whose records are looked for.
+func unknownKind(get *cobra.Command, word string) error {
+	err := command.Unknown(get, word)
+	if own, ok := errors.AsType[*command.Error](err); ok {
+		own.Hint += "; the records of a collection are svcctl get docs [NAMESPACE] COLLECTION"
+	}
+	return err
 }
 
 // taken takes a verb from its noun, by another name.

@@ -57,3 +57,34 @@ func groupCommands(root *cobra.Command) {
 		root.SetHelpCommandGroupID("more")
 	}
 }
+
+// namePlurals lets nouns be named as svcctl get has them, too: svcctl docs list.
+func namePlurals(st *command.State, root *cobra.Command) {
+	for _, k := range getKinds(st) {
+		for _, noun := range root.Commands() {
+			if noun.Name() == k.singular() && k.plural != noun.Name() && !noun.HasAlias(k.plural) {
+				noun.Aliases = append(noun.Aliases, k.plural)
+			}
+		}
+	}
+}
+
+// refuseHelp makes svcctl help end with an error for what is no command: cobra's shows the help of what stands before it.
+func refuseHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it was made a line above
+	}
+	help.Run, help.RunE = nil, func(_ *cobra.Command, args []string) error {
+		cmd, rest, err := root.Find(args)
+		if err == nil && len(rest) > 0 && cmd.HasSubCommands() {
+			err = command.Unknown(cmd, rest[0])
+		}
+		if err != nil {
+			return err
+		}
+		cmd.InitDefaultHelpFlag()
+		return cmd.Help()
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/svcctl/svc/cli/access"
 	"github.com/svcctl/svc/cli/action"
@@ -111,9 +110,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.SetOut(st.Stdout())
 	root.SetErr(st.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &command.Error{
-			Exit: command.ExitUsage, Code: "usage", Message: flagMessage(err), Hint: cmd.CommandPath() + " --help lists the flags",
-		}
+		return &command.Error{Exit: command.ExitUsage, Code: "usage", Message: flagMessage(err), Hint: flagHint(cmd, err)}
 	})
 	root.SetVersionTemplate("svcctl {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -126,22 +123,11 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		tui.NewCmd(st), newGet(st), newResources(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)
+	namePlurals(st, root)
+	refuseHelp(root)
 	groupCommands(root)
 	completeFlags(root, st)
 	return root
-}
-
-// flagMessage is what is wrong with a flag, without the words of the function that has read its value.
-func flagMessage(err error) string {
-	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
-		return err.Error()
-	}
-	want := command.Wanted(bad.GetFlag())
-	if want == "" {
-		return err.Error()
-	}
-	return fmt.Sprintf("--%s %s: %s", bad.GetFlag().Name, bad.GetValue(), want)
 }
 
 // usageTemplate is cobra's, with one line in place of the flags that every command has, and with flags that fit into width.

@@ -15,12 +15,15 @@ import (
 	"github.com/svcctl/svc/cli/output"
 )
 
-// Args wraps a cobra check of arguments, so that its error is a usage error that shows the usage line.
+// Args wraps a cobra check of arguments, so that its error is a usage error that shows the usage line, and names what is missing or too many.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		err := check(cmd, args)
 		if err == nil {
 			return nil
+		}
+		if named := miscounted(cmd, check, args); named != nil {
+			err = named
 		}
 		hint := "usage: " + cmd.UseLine() + "; " + cmd.CommandPath() + " --help shows an example"
 		if flag, value := looseSwitch(cmd, args); flag != "" {
@@ -57,19 +60,48 @@ func PlaceArgs(want int) cobra.PositionalArgs {
 	})
 }
 
+// mostMissing is more arguments than any command needs.
+const mostMissing = 5
+
+// miscounted is the error of a check that other arguments would pass if there were fewer or more of them, or nil: cobra's own only counts.
+func miscounted(cmd *cobra.Command, check cobra.PositionalArgs, args []string) error {
+	for n := len(args) - 1; n >= 0; n-- {
+		if check(cmd, args[:n]) == nil {
+			return fmt.Errorf("%q is one argument too many", args[n])
+		}
+	}
+	more := slices.Clone(args)
+	for range mostMissing {
+		if more = append(more, "x"); check(cmd, more) == nil {
+			return missing(cmd, len(args))
+		}
+	}
+	return nil
+}
+
 // missing names the arguments that a command needs and was not given, in the words of its usage: [NAMESPACE] COLLECTION ID.
 func missing(cmd *cobra.Command, given int) error {
 	_, synopsis, _ := strings.Cut(cmd.Use, " ")
 	var names []string
 	for name := range strings.FieldsSeq(synopsis) {
+		if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "(") { // flags and choices come last
+			break
+		}
 		if !strings.HasPrefix(name, "[") {
-			names = append(names, strings.TrimSuffix(name, "..."))
+			names = append(names, strings.TrimRight(name, ".,…"))
 		}
 	}
-	if given >= len(names) { // it takes several of the last one
+	verb := "is"
+	switch left := len(names) - given; {
+	case left <= 0: // it takes several of the last one
 		return fmt.Errorf("an argument is missing: it takes %s", synopsis)
+	case left > 1:
+		verb = "are"
 	}
-	return fmt.Errorf("%s is missing: it takes %s", strings.Join(names[given:], " and "), synopsis)
+	if strings.Join(names[given:], " ") == synopsis {
+		return fmt.Errorf("%s %s missing", strings.Join(names[given:], " and "), verb)
+	}
+	return fmt.Errorf("%s %s missing: it takes %s", strings.Join(names[given:], " and "), verb, synopsis)
 }
 
 // Place splits arguments into the namespace and the want arguments behind it. Without one in the arguments, it is the

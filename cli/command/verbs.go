@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ func synonyms() map[string][]string {
 		"get":        {"show", "describe", "view"},
 		"describe":   {"show", "get", "view"},
 		"init":       {"create", "new", "scaffold"},
-		"list":       {"show", "log", "all"},
+		"list":       {"show", "log", "all", "ls"},
 		"history":    {"revisions", "generations", "versions", "log"},
 		"login":      {"auth", "signin", "sign-in"},
 		"logout":     {"signout", "sign-out"},
@@ -33,8 +34,41 @@ func synonyms() map[string][]string {
 	}
 }
 
+// elsewhere gives whole commands, by words that people know from other programs and that no command has. A group's word stands behind its
+// name, as in doc find.
+func elsewhere() map[string]string {
+	return map[string]string{
+		"cat":         "svcctl doc get, or svcctl file download",
+		"contexts":    "svcctl config get-contexts",
+		"cp":          "svcctl file upload, or svcctl file download",
+		"ctx":         "svcctl config use-context",
+		"doc find":    "svcctl search query, or svcctl doc list --filter",
+		"doc query":   "svcctl search query, or svcctl doc list --filter",
+		"doc search":  "svcctl search query",
+		"find":        "svcctl search query",
+		"health":      "svcctl status, or svcctl check",
+		"namespace":   "svcctl project list",
+		"namespaces":  "svcctl project list",
+		"ns":          "svcctl project list",
+		"ping":        "svcctl check",
+		"rollout":     "svcctl project rollback, history, status",
+		"set":         "svcctl doc update, or svcctl config set-context",
+		"secret":      "svcctl token",
+		"secrets":     "svcctl token",
+		"top":         "svcctl metrics, or svcctl status",
+		"use-context": "svcctl config use-context",
+	}
+}
+
 // Unknown is the error for a word that is no command of cmd, with the nearest ones.
 func Unknown(cmd *cobra.Command, word string) error {
+	return &Error{
+		Exit: ExitUsage, Code: "usage", Hint: hintUnknown(cmd, strings.ToLower(word)),
+		Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()),
+	}
+}
+
+func hintUnknown(cmd *cobra.Command, word string) string {
 	var all, near []string
 	others := synonyms()
 	for _, sub := range cmd.Commands() {
@@ -42,48 +76,83 @@ func Unknown(cmd *cobra.Command, word string) error {
 			continue
 		}
 		all = append(all, sub.Name())
-		if slices.Contains(others[sub.Name()], strings.ToLower(word)) {
+		if slices.Contains(others[sub.Name()], word) {
 			near = append(near, sub.Name())
 		}
 	}
-	elsewhere := namesakes(cmd.Root(), strings.ToLower(word))
-	if len(near) == 0 && len(elsewhere) > 0 {
-		return &Error{
-			Exit: ExitUsage, Code: "usage", Hint: "did you mean: " + strings.Join(elsewhere, ", or "),
-			Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()),
-		}
+	thereAre := "there are: " + cmd.CommandPath() + " " + strings.Join(all, ", ")
+	if !cmd.HasParent() { // which has too many for a line
+		thereAre = cmd.Name() + " --help lists the commands"
 	}
-	for slips := 1; slips <= 2 && len(near) == 0; slips++ { // no other word for one of them, so perhaps a slip
+	_, path, _ := strings.Cut(cmd.CommandPath()+" "+word, " ")
+	if there := elsewhere()[path]; there != "" {
+		return "did you mean: " + there
+	}
+	nouns := namesakes(cmd.Root(), word)
+	if !cmd.HasParent() && len(nouns) == 0 && len(near) == 0 {
+		word, nouns = otherVerb(cmd, word)
+	}
+	if !cmd.HasParent() && len(nouns) > 0 || len(near) == 0 && 0 < len(nouns) && len(nouns) <= maxNamesakes {
+		if len(nouns) > maxNamesakes {
+			return word + " what? " + cmd.Root().Name() + " NOUN " + word + ", where NOUN is " + strings.Join(nouns, ", ")
+		}
+		var paths []string
+		for _, verb := range near {
+			paths = append(paths, cmd.CommandPath()+" "+verb)
+		}
+		for _, noun := range nouns {
+			paths = append(paths, cmd.Root().Name()+" "+noun+" "+word)
+		}
+		hint := "did you mean: " + strings.Join(paths, ", or ")
+		if cmd.HasParent() {
+			hint += "; " + thereAre
+		}
+		return hint
+	}
+	most := 2
+	if len(word) < 5 { // of which two letters make any other
+		most = 1
+	}
+	if !cmd.HasParent() && len(word) > 1 && strings.HasPrefix("help", word) { // which is none of the commands, for cobra
+		near = append(near, "help")
+	}
+	for slips := 1; slips <= most && len(near) == 0; slips++ { // no other word for one of them, so perhaps a slip
 		cmd.SuggestionsMinimumDistance = slips
 		near = cmd.SuggestionsFor(word)
 	}
-	hint := "there are: " + cmd.CommandPath() + " " + strings.Join(all, ", ")
 	if len(near) > 0 {
-		hint = "did you mean: " + cmd.CommandPath() + " " + strings.Join(near, ", ")
+		return "did you mean: " + cmd.CommandPath() + " " + strings.Join(near, ", ")
 	}
-	return &Error{
-		Exit: ExitUsage, Code: "usage", Hint: hint,
-		Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()),
-	}
+	return thereAre
 }
 
-// maxNamesakes is how many commands of one name are worth telling: list is a verb of nearly every noun.
+// otherVerb gives the verb that people mean by a word, and the nouns that have it.
+func otherVerb(root *cobra.Command, word string) (verb string, nouns []string) {
+	others := synonyms()
+	for _, verb := range slices.Sorted(maps.Keys(others)) {
+		if slices.Contains(others[verb], word) {
+			if nouns := namesakes(root, verb); len(nouns) > 0 {
+				return verb, nouns
+			}
+		}
+	}
+	return word, nil
+}
+
+// maxNamesakes is how many commands of one name are told whole: list is a verb of nearly every noun.
 const maxNamesakes = 3
 
-// namesakes gives the whole names of the commands below root that are called word.
-func namesakes(root *cobra.Command, word string) (paths []string) {
+// namesakes gives the nouns below root that have a verb called word.
+func namesakes(root *cobra.Command, word string) (nouns []string) {
 	for _, noun := range root.Commands() {
-		if noun.Name() == "get" { // whose words are kinds
+		if noun.Name() == "get" || !noun.IsAvailableCommand() { // get's words are kinds
 			continue
 		}
 		for _, verb := range noun.Commands() {
 			if verb.IsAvailableCommand() && verb.Name() == word {
-				paths = append(paths, verb.CommandPath())
+				nouns = append(nouns, noun.Name())
 			}
 		}
 	}
-	if len(paths) > maxNamesakes {
-		return nil
-	}
-	return paths
+	return nouns
 }

@@ -34,7 +34,16 @@ func CheckFormat(format string, extra ...string) error {
 	for _, name := range ShapeFormats() {
 		all = append(all, name+"=…")
 	}
-	return fmt.Errorf("unknown output format %q: want one of %s", format, strings.Join(all, ", "))
+	hint := ""
+	switch low := strings.ToLower(format); {
+	case low == "jq":
+		hint = "--jq EXPRESSION prints what a jq expression makes of the JSON; "
+	case low == "yml":
+		hint = "did you mean yaml? "
+	case slices.Contains(all, low):
+		hint = "did you mean " + low + "? "
+	}
+	return fmt.Errorf("unknown output format %q: %swant one of %s", format, hint, strings.Join(all, ", "))
 }
 
 // Printer writes results in the format that the user chose.
