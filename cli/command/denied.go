@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/svcctl/svc/pkg/api"
@@ -43,8 +44,28 @@ func (st *State) hintDenied(ctx context.Context, e *client.Error) string {
 	case t.credential.AdminToken != "":
 		return "the service does not take the admin token: it is wrong, or the service has none"
 	}
+	return st.hintRefused()
+}
+
+// hintRefused says what to do where the service takes the credential for nobody's: what ends, and how there is another one, depends on where it is from.
+func (st *State) hintRefused() string {
+	t := st.target
+	user := t.user
+	switch {
+	case user != nil && len(user.TokenCommand) > 0:
+		return "the token that the tokenCommand of the context " + t.context.Name + " prints is wrong, revoked or over: " + anotherToken
+	case user != nil && user.TokenFile != "":
+		return "the token in " + user.TokenFile + ", where the context " + t.context.Name + " reads it, is wrong, revoked or over: " + anotherToken
+	case strings.HasPrefix(t.credential.Token, tokenPrefix):
+		return "the personal access token is wrong, revoked or over: " + anotherToken
+	}
 	return "your login is over, or the credential is wrong: run svcctl login"
 }
+
+const (
+	anotherToken = "its user makes another one (token create)" // not with the flags of this command, which Reach would add to svcctl
+	tokenPrefix  = "svc_pat_"                                  // of personal access tokens
+)
 
 // asksWho says that what was refused is the question that every good credential may ask.
 func asksWho(e *client.Error) bool { return e.Path == api.Prefix+api.RouteMe }

@@ -156,6 +156,9 @@ func (st *State) reportOf(ctx context.Context, err error) report {
 		r.code, r.status, r.requestID = refused.Problem.Code, refused.Status, refused.Problem.RequestID
 		r.fields, r.problems = refused.Problem.Errors, refused.Problem.Problems
 		r.right = refused.Problem.Right
+		if record := placeOf(refused.Path, 3); r.code == "not_found" && record != "" && r.message == "not found" {
+			r.message += ": " + strings.ReplaceAll(record[1:], " ", "/")
+		}
 		if r.hint = st.hint(ctx, refused); r.code == "snapshot_not_found" && r.hint != "" { // which is the same advice, with the command
 			r.message, _, _ = strings.Cut(r.message, ": look at ")
 		}
@@ -190,11 +193,11 @@ func isShape(err error) bool {
 func (st *State) hint(ctx context.Context, e *client.Error) string {
 	switch {
 	case e.Code() == "login_failed":
-		return "an administrator sets a new password with svcctl user passwd USERNAME, and svcctl user get shows whether the user is active"
+		return "an administrator, who has a context of their own, sets a new password (user passwd USERNAME) and sees whether the user is active (user get)"
 	case e.Code() == "config_outside":
 		return "svcd serves what is below its projects directory: copy the project there, or start svcd with another --projects.dir"
 	case e.Code() == "unique_conflict" && slices.ContainsFunc(e.Problem.Errors, func(f api.FieldError) bool { return f.Path == "namespace" }):
-		return "each project has a namespace of its own: in a copied project, change namespace: in the project file"
+		return "svcctl project list shows by which config file; each project has a namespace of its own: in a copied one, change namespace: in the project file"
 	case e.Code() == "restoring" && placeOf(e.Path, 1) != "":
 		return "svcctl snapshot attach" + placeOf(e.Path, 1) + " shows how far the restore is"
 	case e.Status == http.StatusForbidden:
@@ -219,6 +222,10 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		}
 	case (e.Code() == "unknown_field" || slices.ContainsFunc(e.Problem.Errors, isUnknownField)) && placeOf(e.Path, 2) != "":
 		return "svcctl collection describe" + placeOf(e.Path, 2) + " shows the fields"
+	case placeOf(e.Path, 3) != "" && (e.Code() == "not_found" || e.Code() == "bad_id"):
+		return "svcctl doc list" + placeOf(e.Path, 2) + " shows the records that there are"
+	case e.Code() == "no_search":
+		return "svcctl explain collection.search tells how the config of the collection declares one"
 	case strings.HasPrefix(e.Problem.Detail, "filter: malformed JSON"):
 		return `a filter is JSON, as in --filter '{"status": "published", "views": {"$gte": 10}}'`
 	case e.Status == http.StatusTooManyRequests && e.RetryAfter > 0:
