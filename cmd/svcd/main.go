@@ -19,12 +19,14 @@ import (
 	_ "time/tzdata" // zones of schedules, where the machine has none
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/app"
 	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/project"
+	"github.com/svcctl/svc/pkg/schema"
 	"github.com/svcctl/svc/pkg/script"
 	"github.com/svcctl/svc/pkg/trial"
 )
@@ -86,9 +88,27 @@ func (e *usageError) Unwrap() error { return e.err }
 // noArgs refuses arguments, such as a command that does not exist.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(cmd, args); err != nil {
-		return &usageError{fmt.Errorf("%w: %s --help tells how it is used", err, cmd.CommandPath())}
+		next := cmd.CommandPath() + " --help tells how it is used"
+		cmd.SuggestionsMinimumDistance = 2
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			next = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
+		}
+		return &usageError{fmt.Errorf("%w: %s", err, next)}
 	}
 	return nil
+}
+
+// flagHint names the flag that an unknown one most likely means: one of the command, else one of a setting.
+func flagHint(cmd *cobra.Command, name string) string {
+	var own []string
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { own = append(own, f.Name) })
+	if near := schema.Nearest(name, own); near != "" {
+		return "did you mean --" + near + "?"
+	}
+	if next, ok := strings.CutPrefix(hint(name), "did you mean "); ok {
+		return "did you mean --" + next
+	}
+	return cmd.CommandPath() + " --help lists the flags"
 }
 
 func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
@@ -106,7 +126,12 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+			err = fmt.Errorf("%w: %s", err, flagHint(cmd, unknown.GetSpecifiedName()))
+		}
+		return &usageError{err}
+	})
 	addFlags(root.PersistentFlags())
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Global Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}",
 		"Each setting is a flag, too, such as --config and --data.dir: svcd serve --help tells of them.", 1))
@@ -116,11 +141,12 @@ func newRootCmd(stdout, stderr io.Writer) *cobra.Command {
 
 func newServeCmd(stderr io.Writer) *cobra.Command {
 	return &cobra.Command{
-		Use:     "serve",
-		Short:   "Serve the API and run the controllers",
-		Long:    "Serve the API and run the controllers.\n\n" + settingsHelp(),
-		Example: "  API_PORT=8080 svcd serve\n  svcd serve --api.port 8080 --projects.dir ./projects --data.dir ./data",
-		Args:    noArgs,
+		Use:        "serve",
+		SuggestFor: []string{"server", "start", "run", "up"},
+		Short:      "Serve the API and run the controllers",
+		Long:       "Serve the API and run the controllers.\n\n" + settingsHelp(),
+		Example:    "  API_PORT=8080 svcd serve\n  svcd serve --api.port 8080 --projects.dir ./projects --data.dir ./data",
+		Args:       noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readSettings(cmd.Flags(), stderr)
 			if err != nil {

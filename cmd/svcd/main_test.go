@@ -241,9 +241,15 @@ func TestMistakes(t *testing.T) {
 		code int
 		want string // the last line
 	}{
-		{"command", []string{"sevre"}, 2, `svcd: unknown command "sevre" for "svcd": svcd --help tells how it is used`},
+		{"command", []string{"sevre"}, 2, `svcd: unknown command "sevre" for "svcd": did you mean svcd serve?`},
+		{"another word", []string{"start"}, 2, `svcd: unknown command "start" for "svcd": did you mean svcd serve?`},
+		{"no command", []string{"nonsense"}, 2, `svcd: unknown command "nonsense" for "svcd": svcd --help tells how it is used`},
 		{"argument", []string{"serve", "now"}, 2, `svcd: unknown command "now" for "svcd serve": svcd serve --help tells how it is used`},
-		{"flag", []string{"--prot=1"}, 2, `svcd: unknown flag: --prot`},
+		{"flag", []string{"--prot=1"}, 2, `svcd: unknown flag: --prot: did you mean --api.port?`},
+		{"flag without its group", []string{"--port=1"}, 2, `svcd: unknown flag: --port: did you mean --api.port?`},
+		{"slip in a flag", []string{"serve", "--api.prot=1"}, 2, `svcd: unknown flag: --api.prot: did you mean --api.port?`},
+		{"flag of the command", []string{"check", "--stor"}, 2, `svcd: unknown flag: --stor: did you mean --store?`},
+		{"no flag", []string{"--nonsense"}, 2, `svcd: unknown flag: --nonsense: svcd --help lists the flags`},
 		{"value", []string{"--api.port=1", "--shutdown.grace=soon"}, 2, `svcd: setting shutdown.grace: "soon" is no duration such as 1m30s (a number alone is milliseconds)`},
 		{"no settings file", []string{"--config=svc.yaml"}, 2, `svcd: settings file: open svc.yaml: no such file or directory`},
 		{"port taken", []string{"--api.port=" + port}, 1, `svcd: listen tcp 127.0.0.1:` + port + `: bind: address already in use: stop the program that uses the port, or set another api.port`},

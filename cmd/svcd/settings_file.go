@@ -143,15 +143,21 @@ func isSection(key string) bool {
 
 // hint names the setting that an unknown key most likely means.
 func hint(key string) string {
-	var names []string
+	var names, lasts []string
+	whole := map[string]string{} // by its last part
 	for _, s := range settings() {
 		names = append(names, s.key)
-		if _, last, _ := strings.Cut(s.key, "."); strings.EqualFold(last, key) {
+		_, last, _ := strings.Cut(s.key, ".")
+		if strings.EqualFold(last, key) {
 			return "did you mean " + s.key + "?"
 		}
+		lasts, whole[last] = append(lasts, last), s.key
 	}
 	if nearest := schema.Nearest(key, names); nearest != "" {
 		return "did you mean " + nearest + "?"
+	}
+	if nearest := schema.Nearest(key, lasts); nearest != "" && !strings.Contains(key, ".") {
+		return "did you mean " + whole[nearest] + "?"
 	}
 	return "svcd serve --help lists all"
 }
