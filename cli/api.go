@@ -124,7 +124,7 @@ func runAPI(ctx context.Context, opts *apiOptions) error {
 		return err
 	}
 	defer closeBody()
-	c, err := st.PatientClient()
+	c, err := st.Client()
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type snapshotService struct {
 	run      api.Run
 	snapshot api.Snapshot
 	breaks   int           // so many streams end in between
+	silent   int           // so many streams stay open behind their first event, and nothing comes any more
 	hold     bool          // streams stay open behind their first event
 	opened   chan struct{} // one for each stream
 	after    []string      // Last-Event-ID of each stream
@@ -43,8 +44,10 @@ func (s *snapshotService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.after = append(s.after, r.Header.Get("Last-Event-ID"))
 		broken := s.breaks > 0
 		s.breaks--
+		silent := s.silent > 0
+		s.silent--
 		s.mu.Unlock()
-		s.stream(w, r, broken)
+		s.stream(w, r, broken, silent || s.hold)
 		return
 	case path == "/"+snapshotID:
 		value = s.snapshot
@@ -68,7 +71,7 @@ func dry(r *http.Request) bool {
 	return json.NewDecoder(r.Body).Decode(&body) == nil && body.DryRun
 }
 
-func (s *snapshotService) stream(w http.ResponseWriter, r *http.Request, broken bool) {
+func (s *snapshotService) stream(w http.ResponseWriter, r *http.Request, broken, hold bool) {
 	w.Header().Set("Content-Type", api.MediaEvents)
 	send := func(id int, event string, data api.RunEventData) {
 		text, err := json.Marshal(data)
@@ -87,10 +90,10 @@ func (s *snapshotService) stream(w http.ResponseWriter, r *http.Request, broken 
 	if s.opened != nil {
 		s.opened <- struct{}{}
 	}
-	if s.hold {
+	if hold {
 		<-r.Context().Done()
 	}
-	if broken || s.hold {
+	if broken || hold {
 		return
 	}
 	send(9, map[bool]string{true: api.EventDone, false: api.EventError}[s.run.Status == api.RunSucceeded], api.RunEventData{Status: s.run.Status})

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/svcctl/svc/cli"
 	"github.com/svcctl/svc/cli/command"
@@ -234,30 +233,4 @@ func TestProjectWatches(t *testing.T) {
 	endEvents()
 	endText()
 	endStatus()
-}
-
-// A service that takes a request and never answers is left when --request-timeout is over, also by what looks how it is.
-func TestRequestTimeout(t *testing.T) {
-	t.Parallel()
-	stop := make(chan struct{})
-	address := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-r.Context().Done():
-		case <-stop:
-		}
-	})
-	t.Cleanup(func() { close(stop) })
-	for _, args := range [][]string{{"status"}, {"check"}, {"project", "list"}, {"version"}} {
-		ended := make(chan int, 1)
-		p := start(t, address)
-		go func() { ended <- p.run(t, append(args, "--request-timeout", "50ms")...) }()
-		select {
-		case code := <-ended:
-			if code != command.ExitTimeout {
-				t.Errorf("%v: exit code %d, %s", args, code, p.err.String())
-			}
-		case <-time.After(time.Minute):
-			t.Errorf("%v goes on waiting", args)
-		}
-	}
 }

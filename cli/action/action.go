@@ -20,7 +20,7 @@ func NewCmd(st *command.State) *cobra.Command {
 		newRuns(st), newLogs(st), newResult(st), newCancel(st))
 }
 
-// onAction makes a verb that is about one action.
+// onAction makes a verb that is about one action. What it answers itself takes as long as it does.
 func onAction(st *command.State, cmd *cobra.Command, run func(ctx context.Context, c *client.Client, namespace, action string) error) *cobra.Command {
 	cmd.Use += " [NAMESPACE] ACTION"
 	cmd.Args = command.PlaceArgs(1)
@@ -30,6 +30,8 @@ func onAction(st *command.State, cmd *cobra.Command, run func(ctx context.Contex
 		if err != nil {
 			return err
 		}
+		ctx, end := c.WhileAnswering(ctx)
+		defer end()
 		return run(ctx, c, namespace, rest[0])
 	})
 	return cmd

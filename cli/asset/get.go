@@ -43,7 +43,7 @@ it is whole.`,
 }
 
 func runGet(ctx context.Context, opts *getOptions) error {
-	c, err := opts.st.PatientClient()
+	c, err := opts.st.Client()
 	if err != nil {
 		return err
 	}

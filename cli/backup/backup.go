@@ -30,7 +30,7 @@ download gets it from there, svcctl backup list shows those that there are, and 
 		Args:              command.PlaceArgs(0),
 		ValidArgsFunction: st.CompletePlace(false),
 		RunE: st.AtPlace(0, func(ctx context.Context, namespace string, _ []string) error {
-			c, err := st.PatientClient()
+			c, err := st.Client()
 			if err != nil {
 				return err
 			}

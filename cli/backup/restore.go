@@ -45,7 +45,7 @@ before is kept as a snapshot. --to-namespace restores into another project; wher
 }
 
 func runRestore(ctx context.Context, st *command.State, opts *restoreOptions) error {
-	c, err := st.PatientClient()
+	c, err := st.Client()
 	if err != nil {
 		return err
 	}

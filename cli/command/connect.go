@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -188,18 +189,30 @@ func credential(u settings.User, path func(string) string) (c Credential, n int,
 	return c, n, nil
 }
 
-// Client connects to the service, with --request-timeout on each answer.
-func (st *State) Client() (*client.Client, error) { return st.connect(st.Flags.RequestTimeout) }
+// Client connects to the service. Each answer has to be there within --request-timeout; streams and files have to go on, see quiet and Stalling.
+func (st *State) Client() (*client.Client, error) { return st.connect(false) }
 
-// PatientClient is a Client that waits as long as its caller's context does.
-func (st *State) PatientClient() (*client.Client, error) { return st.connect(0) }
+// PatientClient is a Client for answers that take as long as the work behind them, such as a reload. They end with the caller's context, or when
+// the service does not answer anything else within --request-timeout either.
+func (st *State) PatientClient() (*client.Client, error) { return st.connect(true) }
 
-func (st *State) connect(timeout time.Duration) (*client.Client, error) {
+func (st *State) connect(patient bool) (*client.Client, error) {
 	t, err := st.resolve()
 	if err != nil {
 		return nil, err
 	}
-	return st.open(t.server, t.credential, timeout)
+	return st.open(t.server, t.credential, patient)
+}
+
+// beat is how often the service says on a stream that it is alive.
+const beat = 15 * time.Second
+
+// quiet is how long nothing may come on a stream: three beats, or longer where --request-timeout is.
+func (st *State) quiet() time.Duration {
+	if st.Flags.RequestTimeout <= 0 {
+		return 0
+	}
+	return max(st.Flags.RequestTimeout, 3*cmp.Or(st.Beat, beat))
 }
 
 // AnonymousClient is a Client without a credential, for a login.
@@ -208,10 +221,10 @@ func (st *State) AnonymousClient() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return st.open(t.server, Credential{}, st.Flags.RequestTimeout)
+	return st.open(t.server, Credential{}, false)
 }
 
-func (st *State) open(s settings.Server, cred Credential, timeout time.Duration) (*client.Client, error) {
+func (st *State) open(s settings.Server, cred Credential, patient bool) (*client.Client, error) {
 	transport, err := st.transport(s)
 	if err != nil {
 		return nil, err
@@ -221,7 +234,8 @@ func (st *State) open(s settings.Server, cred Credential, timeout time.Duration)
 	}
 	c, err := client.New(client.Options{
 		Server: s.Server, Token: cred.Token, AdminToken: cred.AdminToken, CollectionToken: cred.CollectionToken,
-		HTTPClient: &http.Client{Transport: transport}, UserAgent: "svcctl/" + st.Version, Timeout: timeout,
+		HTTPClient: &http.Client{Transport: transport}, UserAgent: "svcctl/" + st.Version,
+		Timeout: st.Flags.RequestTimeout, Patient: patient, Quiet: st.quiet(),
 	})
 	if err != nil {
 		return nil, Usagef("%v", err)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ type Destination struct {
 
 	// About is how large it is about, where the service does not say; 0: nobody knows.
 	About int64
-	// Made says that the service makes it for the call: the wait for its beginning is not bounded.
+	// Made says that the service makes it for the call: the wait for its beginning is not bounded, as long as the service answers beside.
 	Made bool
 }
 
@@ -174,7 +176,7 @@ func (w watched) Read(p []byte) (int, error) {
 }
 
 // Upload has send send what is read from r, with progress; size is how much that is, -1 where nobody knows. It is given up when nothing moves for
-// --request-timeout until all was read. How long the service then takes is not bounded.
+// --request-timeout until all was read. How long the service then takes is not bounded, as long as it answers beside.
 func (st *State) Upload(ctx context.Context, what string, r io.Reader, size int64, send func(ctx context.Context, r io.Reader) error) error {
 	ctx, alive, rest, stop := st.stalling(ctx, true)
 	defer stop()
@@ -198,21 +200,50 @@ func (st *State) Stalling(ctx context.Context) (_ context.Context, alive, stop f
 	return ctx, alive, stop
 }
 
-// stalling is Stalling that rests, until alive is called again, from the beginning unless it has begun, and when rest is called.
+// stalling is Stalling that rests, until alive is called again, from the beginning unless it has begun, and when rest is called: what is waited for then
+// is work of the service, which has no bound as long as it answers beside.
 func (st *State) stalling(ctx context.Context, begun bool) (_ context.Context, alive, rest, stop func()) {
 	d := st.Flags.RequestTimeout
 	ctx, cancel := context.WithCancelCause(ctx)
 	if d <= 0 {
 		return ctx, func() {}, func() {}, func() { cancel(context.Canceled) }
 	}
-	timer := time.AfterFunc(d, func() { cancel(errStalled) })
-	if !begun {
-		timer.Stop()
-	}
-	return ctx, func() { timer.Reset(d) }, func() { timer.Stop() }, func() {
-		timer.Stop()
+	var (
+		timer   *time.Timer
+		resting atomic.Bool
+		late    sync.Mutex // held by what the timer has begun
+	)
+	resting.Store(!begun)
+	late.Lock()
+	timer = time.AfterFunc(d, func() {
+		late.Lock()
+		defer late.Unlock()
+		if !resting.Load() {
+			cancel(errStalled)
+			return
+		}
+		if err := st.answers(ctx); err != nil {
+			cancel(err)
+			return
+		}
+		timer.Reset(d)
+	})
+	late.Unlock()
+	return ctx, func() { resting.Store(false); timer.Reset(d) }, func() { resting.Store(true) }, func() {
 		cancel(context.Canceled)
+		late.Lock()
+		defer late.Unlock()
+		timer.Stop()
 	}
+}
+
+// answers says whether the service answers anything.
+func (st *State) answers(ctx context.Context) error {
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	return c.Answers(ctx)
 }
 
 // errStalled is the cause of the end of a transfer on which nothing moves.

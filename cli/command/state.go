@@ -29,6 +29,7 @@ type State struct {
 	Now                   func() time.Time
 	ReadSecret            func(ask func()) (string, error) // reads a line from the terminal without showing it, when ask has asked for it
 	Transport             http.RoundTripper                // nil is a transport of our own
+	Beat                  time.Duration                    // how often a service says on a stream that it is alive; 0: as svcd does
 	Version               string
 	ProblemFolder         string   // where the files are that a refusal tells problems of; "": it is not known
 	Compiler              []string // command line of a process that compiles scripts; nil: this one does

@@ -166,10 +166,6 @@ func newFileExport(ctx context.Context, c *client.Client, opts *exportOptions) (
 	if err != nil {
 		return nil, fmt.Errorf("ask about the fields of %s: %w", opts.place, err)
 	}
-	patient, err := opts.st.PatientClient()
-	if err != nil {
-		return nil, err
-	}
 	if err := os.MkdirAll(opts.Files, 0o700); err != nil {
 		return nil, command.Usagef("--files: %v", err)
 	}
@@ -177,7 +173,7 @@ func newFileExport(ctx context.Context, c *client.Client, opts *exportOptions) (
 	if err != nil {
 		return nil, command.Usagef("--files: %v", err)
 	}
-	return &fileExport{opts: opts, client: patient, fields: col.Fields, root: root}, nil
+	return &fileExport{opts: opts, client: c, fields: col.Fields, root: root}, nil
 }
 
 // take writes the files of a record, and gives the record with where they are.
@@ -324,14 +320,14 @@ func sizeOf(root *os.Root, src string) (int64, error) {
 
 // uploads gives what carries out a request with files, which ends when nothing moves for --request-timeout.
 func uploads(st *command.State) (func(context.Context, func(context.Context, *client.Client, func(int64)) error) error, error) {
-	patient, err := st.PatientClient()
+	c, err := st.Client()
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, send func(context.Context, *client.Client, func(int64)) error) error {
 		ctx, alive, stop := st.Stalling(ctx)
 		defer stop()
-		return send(ctx, patient, func(int64) { alive() })
+		return send(ctx, c, func(int64) { alive() })
 	}, nil
 }
 

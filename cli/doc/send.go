@@ -69,11 +69,11 @@ func (c *creator) one(ctx context.Context, it item, o client.WriteOptions) error
 	var err error
 	switch {
 	case len(it.files) > 0:
-		return c.upload(ctx, func(ctx context.Context, patient *client.Client, sent func(int64)) error {
+		return c.upload(ctx, func(ctx context.Context, with *client.Client, sent func(int64)) error {
 			if c.dryRun {
-				return patient.TryCreateWithFiles(ctx, namespace, collection, it.record, it.files, sent, o)
+				return with.TryCreateWithFiles(ctx, namespace, collection, it.record, it.files, sent, o)
 			}
-			_, err := patient.CreateWithFiles(ctx, namespace, collection, it.record, it.files, sent, o)
+			_, err := with.CreateWithFiles(ctx, namespace, collection, it.record, it.files, sent, o)
 			return err
 		})
 	case c.dryRun:
@@ -90,11 +90,11 @@ func (c *creator) change(ctx context.Context, id string, it item) error {
 	var err error
 	switch o := (client.WriteOptions{Minimal: true}); {
 	case len(it.files) > 0:
-		return c.upload(ctx, func(ctx context.Context, patient *client.Client, sent func(int64)) error {
+		return c.upload(ctx, func(ctx context.Context, with *client.Client, sent func(int64)) error {
 			if c.dryRun {
-				return patient.TryUpdateWithFiles(ctx, namespace, collection, id, it.record, it.files, sent, client.WriteOptions{})
+				return with.TryUpdateWithFiles(ctx, namespace, collection, id, it.record, it.files, sent, client.WriteOptions{})
 			}
-			_, err := patient.UpdateWithFiles(ctx, namespace, collection, id, it.record, it.files, sent, o)
+			_, err := with.UpdateWithFiles(ctx, namespace, collection, id, it.record, it.files, sent, o)
 			return err
 		})
 	case c.dryRun:

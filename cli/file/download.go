@@ -72,9 +72,6 @@ func runDownload(ctx context.Context, opts *downloadOptions) error {
 	if len(names) > 1 && !opts.To.IsFolder() {
 		return command.Usagef("%s has %d files: name one, or give -f FOLDER, which is there already", opts.Field, len(names))
 	}
-	if c, err = st.PatientClient(); err != nil {
-		return err
-	}
 	for _, name := range names {
 		err := st.Download(ctx, opts.To, name, func(ctx context.Context) (*client.File, error) {
 			return c.RecordFile(ctx, opts.Namespace, opts.Collection, opts.ID, opts.Field, name, opts.Filter)

@@ -94,10 +94,7 @@ func runUpload(ctx context.Context, opts *uploadOptions) error {
 	if err != nil {
 		return err
 	}
-	u := &uploader{opts: opts}
-	if u.client, err = opts.st.PatientClient(); err != nil {
-		return err
-	}
+	u := &uploader{opts: opts, client: c}
 	col, err := c.DescribeCollection(ctx, opts.Namespace, opts.Collection)
 	if err != nil {
 		return err

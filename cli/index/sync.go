@@ -43,7 +43,7 @@ func runDiff(ctx context.Context, st *command.State, namespace string) error {
 
 // drift asks which indexes are not as declared.
 func drift(ctx context.Context, st *command.State, namespace string) (*client.Client, *api.Drift, error) {
-	c, err := st.PatientClient()
+	c, err := st.Client()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,10 +135,14 @@ func runSync(ctx context.Context, st *command.State, namespace string, opts sync
 	if len(d.Items)+len(d.Pending) > 0 {
 		st.Notef("%s: making the indexes as declared", namespace)
 	}
+	patient, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := command.WithTimeout(ctx, opts.timeout)
 	defer cancel()
 	stop := follow(ctx, st, c, namespace)
-	left, err := c.SyncIndexes(ctx, namespace, allow)
+	left, err := patient.SyncIndexes(ctx, namespace, allow)
 	stop()
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &command.Error{

@@ -95,6 +95,9 @@ func fetch(ctx context.Context, c *client.Client, opts *options) (*metrics, erro
 	}
 	defer res.Body.Close() //nolint:errcheck // it is only read
 	m, err := read(io.LimitReader(res.Body, maxText))
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, &command.Error{Exit: command.ExitFailed, Code: "metrics_unreadable", Message: "what the service gives as its metrics can't be read", Cause: err,
 			Hint: "svcctl api GET /metrics shows it"}

@@ -83,7 +83,7 @@ func runApply(ctx context.Context, opts *applyOptions) error {
 		}
 		all = append(all, dirs...)
 	}
-	c, err := opts.st.PatientClient()
+	c, err := opts.st.Client()
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,13 @@ func applyDir(ctx context.Context, opts *applyOptions, c *client.Client, dir str
 		}
 		allow = plan.Risk // what was shown, and no more
 	}
+	patient, err := st.PatientClient()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
-	result, err := c.ReloadPlanned(ctx, p.Namespace, plan.Hash, allow)
+	result, err := patient.ReloadPlanned(ctx, p.Namespace, plan.Hash, allow)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func isPath(arg string) bool {
 
 func runDiff(ctx context.Context, opts *diffOptions) error {
 	st := opts.st
-	c, err := st.PatientClient()
+	c, err := st.Client()
 	if err != nil {
 		return err
 	}

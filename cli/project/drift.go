@@ -43,7 +43,7 @@ what is known of the others is shown all the same.`,
 }
 
 func runDrift(ctx context.Context, st *command.State, namespaces []string) error {
-	c, err := st.PatientClient()
+	c, err := st.Client()
 	if err != nil {
 		return err
 	}

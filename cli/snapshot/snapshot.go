@@ -32,7 +32,7 @@ func onSnapshot(st *command.State, cmd *cobra.Command, run func(ctx context.Cont
 		if err != nil {
 			return err
 		}
-		c, err := st.PatientClient()
+		c, err := st.Client()
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func MaybeOne(st *command.State, cmd *cobra.Command, what string, run func(ctx c
 		if err != nil {
 			return err
 		}
-		c, err := st.PatientClient()
+		c, err := st.Client()
 		if err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ does that.
 		Example: `  svcctl snapshot import blog blog.tar.zst
   ssh backups 'cat blog.tar.zst' | svcctl snapshot import blog - --profile daily`,
 	}, func(ctx context.Context, namespace, name string) error {
-		c, err := st.PatientClient()
+		c, err := st.Client()
 		if err != nil {
 			return err
 		}

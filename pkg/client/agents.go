@@ -37,11 +37,8 @@ func (c *Client) ProbeMCP(ctx context.Context) (*api.MCPProbe, error) {
 // SendMCP sends one JSON-RPC message of an agent, once, and gives the answer as it came: nil for a message that wants none. A refusal of the
 // endpoint itself, which is no answer to the message, is an *Error.
 func (c *Client) SendMCP(ctx context.Context, message []byte) (json.RawMessage, error) {
-	if c.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, errTimeout)
-		defer cancel()
-	}
+	ctx, end := c.bounded(ctx)
+	defer end()
 	resp, err := c.Do(ctx, Request{
 		Method: http.MethodPost, Path: api.Prefix + api.RouteMCP, Header: http.Header{"Content-Type": {api.MediaJSON}}, Body: bytes.NewReader(message),
 	})

@@ -38,7 +38,9 @@ type Options struct {
 	CollectionToken string        // collection token or project admin token
 	HTTPClient      *http.Client  // its CheckRedirect is replaced; nil is a client of our own
 	UserAgent       string        // "" is the library's
-	Timeout         time.Duration // of one attempt, answer included; 0 is none. Do and Records don't use it for bodies
+	Timeout         time.Duration // of one attempt, answer included, and until a stream begins; 0 is none. Do and files don't use it
+	Patient         bool          // an answer may take longer than Timeout, as long as the service answers beside: see WhileAnswering
+	Quiet           time.Duration // longest time between two lines of a stream; 0 is none. The service sends one every 15 seconds at least
 	// Backoff is the wait before attempt n (2, 3, …) of a request that may be repeated; nil is 100 ms, 400 ms.
 	Backoff func(attempt int) time.Duration
 }
@@ -49,6 +51,8 @@ type Client struct {
 	header     http.Header
 	http       *http.Client
 	timeout    time.Duration
+	patient    bool
+	quiet      time.Duration
 	backoff    func(int) time.Duration
 	credential bool
 }
@@ -80,6 +84,8 @@ func New(o Options) (*Client, error) {
 		root:    strings.TrimRight(u.String(), "/"),
 		header:  http.Header{"Accept": {api.MediaJSON}},
 		timeout: o.Timeout,
+		patient: o.Patient,
+		quiet:   o.Quiet,
 		backoff: o.Backoff,
 	}
 	for name, value := range map[string]string{
@@ -241,16 +247,10 @@ func (c *Client) retry(r call, attempt int, err error) (time.Duration, bool) {
 	return 0, false
 }
 
-// errTimeout is the cause of the end of an attempt that took longer than Options.Timeout.
-var errTimeout = fmt.Errorf("no answer within the request timeout: %w", context.DeadlineExceeded)
-
 // once sends a call one time and decodes the answer.
 func (c *Client) once(ctx context.Context, r call, body []byte) (http.Header, error) {
-	if c.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, errTimeout)
-		defer cancel()
-	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
 	req := Request{Method: r.method, Path: r.path, Query: r.query, Header: r.header}
 	if body != nil {
 		req.Body = bytes.NewReader(body)
