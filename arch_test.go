@@ -205,7 +205,7 @@ var libraries = map[string]string{
 	"charm.land/bubbletea/v2":               "/cli/tui",
 	"charm.land/bubbles/v2":                 "/cli/tui",
 	"charm.land/lipgloss/v2":                "/cli/tui",
-	"github.com/charmbracelet/x/ansi":       "/cli/tui",
+	"github.com/charmbracelet/x/ansi":       "/cli/tui /cli/output",
 	"github.com/charmbracelet/x/vt":         "/cli/tui/frame/frametest",
 	"github.com/charmbracelet/ultraviolet":  "/cli/tui/frame/frametest",
 	"github.com/charmbracelet/colorprofile": "/cli/tui",

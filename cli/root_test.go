@@ -271,7 +271,7 @@ func TestExitCodesOfRefusals(t *testing.T) {
 // Data that a server holds can't reach the terminal as control characters, in any format.
 func TestDataCannotDriveTheTerminal(t *testing.T) {
 	t.Parallel()
-	const evil = `"\u001b]0;owned\u0007\u009b31m\u202e\nbelow"`
+	const evil = `"\u001b]0;owned\u0007\u009b31m\u202e\u200b\u200f\u2066\ufeff\nbelow"`
 	for _, tc := range []struct{ args, body string }{
 		{"doc list blog articles", `{"items":[{"id":"1","title":` + evil + `,` + evil + `:1}],"hasMore":true,"next":` + evil + `}`},
 		{"doc get blog articles 1", `{"id":` + evil + `,"title":` + evil + `}`},
@@ -298,7 +298,7 @@ func TestDataCannotDriveTheTerminal(t *testing.T) {
 				t.Errorf("%s -o %s: exit code %d: %s", tc.args, format, code, p.err.String())
 			}
 			all := p.out.String() + p.err.String()
-			if i := strings.IndexAny(all, "\x1b\x07\u009b\u202e\r"); i >= 0 {
+			if i := strings.IndexAny(all, "\x1b\x07\u009b\u202e\u200b\u200f\u2066\ufeff\r"); i >= 0 {
 				t.Errorf("%s -o %s: %q", tc.args, format, all)
 			}
 			if strings.Contains(all, "\nbelow") {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -120,7 +119,7 @@ func show(st *command.State, at place, r api.Record) error {
 		list = flat("", list, true)
 		widest := 0
 		for _, m := range list {
-			widest = max(widest, utf8.RuneCountInString(m.name))
+			widest = max(widest, output.Width(m.name))
 		}
 		if room = st.OutWidth - widest - 3; room < minCell {
 			room = 0

@@ -281,19 +281,16 @@ func wrap(text string, width int) []string {
 	}
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		rest := []rune(output.Escape(line))
-		for len(rest) > width {
-			end := width
-			for i := width; i > width/2; i-- {
-				if rest[i] == ' ' {
-					end = i
-					break
-				}
+		rest := output.Escape(line)
+		for output.Width(rest) > width {
+			head, after := output.Head(rest, width)
+			if i := strings.LastIndexByte(head, ' '); !strings.HasPrefix(after, " ") && output.Width(head[:max(i, 0)]) > width/2 {
+				head, after = head[:i], head[i:]+after
 			}
-			lines = append(lines, string(rest[:end]))
-			rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
+			lines = append(lines, head)
+			rest = strings.TrimLeft(after, " ")
 		}
-		lines = append(lines, string(rest))
+		lines = append(lines, rest)
 	}
 	return lines
 }

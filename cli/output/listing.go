@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Listing is a list that was to be printed, taken apart: what is done with lists after verbs have made them.
@@ -138,12 +137,12 @@ func (t *Table) Join(first string, other *Table) {
 // widen has the cells be as wide as the columns of an earlier table, so that both stand below each other.
 func (t *Table) widen(earlier *Table) {
 	for i, c := range earlier.columns[:min(len(earlier.columns), len(t.columns))] {
-		width := utf8.RuneCountInString(c.Name)
+		width := Width(c.Name)
 		for _, row := range earlier.rows {
-			width = max(width, utf8.RuneCountInString(row[i].text))
+			width = max(width, Width(row[i].text))
 		}
 		for _, row := range t.rows {
-			if missing := width - utf8.RuneCountInString(row[i].text); missing > 0 {
+			if missing := width - Width(row[i].text); missing > 0 {
 				row[i].text += strings.Repeat(" ", missing)
 			}
 		}

@@ -26,6 +26,9 @@ func TestEscape(t *testing.T) {
 		"\x9b31m":           `\x9b31m`,
 		"abc\u202egpj.exe":  `abc\u202egpj.exe`,
 		"\u2066x\u2069\x7f": `\u2066x\u2069\x7f`,
+		"ad\u200bmin\u200f": `ad\u200bmin\u200f`,
+		"\ufeffa\u2060b":    `\ufeffa\u2060b`,
+		"e\u0301 ❤\ufe0f":   "e\u0301 ❤\ufe0f", // an accent and a kind of emoji are seen
 	} {
 		if got := output.Escape(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
@@ -282,6 +285,43 @@ func TestFit(t *testing.T) {
 		if len(message) != want || cut != (want < 60) || cut != (message[len(message)-1] == '…') || lines[2] != "b       short" {
 			t.Errorf("%d: cut %v:\n%s", width, cut, b.String())
 		}
+	}
+}
+
+// Tables are measured in columns of the terminal: a character of Chinese and most emoji take two, an accent that is put on a letter none.
+func TestWidths(t *testing.T) {
+	t.Parallel()
+	table := output.NewTable("NAME", "TITLE", "STATE")
+	table.Row("日本", "e\u0301te\u0301", "ok")
+	table.Row("abcd", "🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉", "ok")
+	if !table.Shrink(40, 8) {
+		t.Error("it does not fit")
+	}
+	var b bytes.Buffer
+	if err := (output.Printer{W: &b, Format: output.FormatTable}).Print(output.Result{Table: table}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "NAME   TITLE                       STATE\n日本   e\u0301te\u0301                         ok\nabcd   🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉…   ok\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+	for line := range strings.Lines(b.String()) {
+		if width := output.Width(strings.TrimSuffix(line, "\n")); width > 40 {
+			t.Errorf("%q takes %d columns", line, width)
+		}
+	}
+	for text, want := range map[string]string{"日本語": "日本語", "日本語語": "日本…", "abcdefg": "abcde…", "e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301": "e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301"} {
+		if got := output.Cut(text, 6); got != want {
+			t.Errorf("%q is cut to %q", text, got)
+		}
+	}
+	for text, want := range map[string][2]string{"日本語": {"日", "本語"}, "ab": {"ab", ""}, "a日": {"a", "日"}} {
+		if head, rest := output.Head(text, 2); head != want[0] || rest != want[1] {
+			t.Errorf("%q begins with %q, then %q", text, head, rest)
+		}
+	}
+	if head, _ := output.Head("日本", 1); head != "日" {
+		t.Errorf("where there is no room it begins with %q", head)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Progress tells how far a long transfer is: to a person by a bar that redraws itself on a terminal, else by a line every
@@ -100,8 +99,8 @@ func (p *Progress) draw() {
 	line := p.line(p.what, t.Sub(p.start))
 	if p.bar {
 		if most := p.width - 1; most > 0 { // a full line would go on below
-			if over := utf8.RuneCountInString(line) - most; over > 0 {
-				line = Cut(p.line(Cut(p.what, max(utf8.RuneCountInString(p.what)-over, 8)), t.Sub(p.start)), most)
+			if over := Width(line) - most; over > 0 {
+				line = Cut(p.line(Cut(p.what, max(Width(p.what)-over, 8)), t.Sub(p.start)), most)
 			}
 		}
 		_, _ = fmt.Fprintf(p.w, "\r\x1b[K%s", line)

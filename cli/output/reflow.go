@@ -2,7 +2,6 @@ package output
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // Reflow breaks the lines of each paragraph anew, so that they have at most width characters; 0 leaves the text as it is.
@@ -25,7 +24,7 @@ func fill(words []string, width int) string {
 	var b strings.Builder
 	length := 0
 	for _, word := range words {
-		n := utf8.RuneCountInString(word)
+		n := Width(word)
 		switch {
 		case length == 0:
 		case length+1+n > width:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -63,33 +62,33 @@ func (t *Table) Row(values ...any) {
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// minFit is how many characters Fit leaves of a column.
+// minFit is how many columns of the terminal Fit leaves of a column.
 const minFit = 20
 
-// Fit cuts the cells of the last column so that no line has more than width characters, as far as the others allow. It
+// Fit cuts the cells of the last column so that no line takes more than width columns of the terminal, as far as the others allow. It
 // says whether it cut any.
 func (t *Table) Fit(width int) bool {
 	last := len(t.columns) - 1
 	room := width
 	for i, c := range t.columns[:last] {
-		widest := utf8.RuneCountInString(c.Name)
+		widest := Width(c.Name)
 		for _, row := range t.rows {
-			widest = max(widest, utf8.RuneCountInString(row[i].text))
+			widest = max(widest, Width(row[i].text))
 		}
 		room -= widest + len(gap)
 	}
 	room = max(room, minFit)
 	cut := false
 	for _, row := range t.rows {
-		if text := []rune(row[last].text); len(text) > room {
-			row[last].text, cut = string(text[:room-1])+"…", true
+		if text := Cut(row[last].text, room); text != row[last].text {
+			row[last].text, cut = text, true
 		}
 	}
 	return cut
 }
 
-// Shrink cuts the cells of the widest columns but the first, which names things, so that no line has more than width
-// characters. A column keeps least characters and its heading; those of -o wide are left alone. It says whether that was enough.
+// Shrink cuts the cells of the widest columns but the first, which names things, so that no line takes more than width
+// columns of the terminal. A column keeps least of them and its heading; those of -o wide are left alone. It says whether that was enough.
 func (t *Table) Shrink(width, least int) bool {
 	total := -len(gap)
 	widths := make([]int, len(t.columns))
@@ -97,16 +96,16 @@ func (t *Table) Shrink(width, least int) bool {
 		if c.Wide {
 			continue
 		}
-		widths[i] = utf8.RuneCountInString(c.Name)
+		widths[i] = Width(c.Name)
 		for _, row := range t.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
+			widths[i] = max(widths[i], Width(row[i].text))
 		}
 		total += widths[i] + len(gap)
 	}
 	for ; total > width; total-- {
 		widest := 0
 		for i := 1; i < len(widths); i++ {
-			if !t.columns[i].Wide && widths[i] > max(least, utf8.RuneCountInString(t.columns[i].Name)) && (widest == 0 || widths[i] > widths[widest]) {
+			if !t.columns[i].Wide && widths[i] > max(least, Width(t.columns[i].Name)) && (widest == 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -123,14 +122,6 @@ func (t *Table) Shrink(width, least int) bool {
 		}
 	}
 	return total <= width
-}
-
-// Cut gives text of at most so many characters; what is longer ends with an ellipsis.
-func Cut(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }
 
 // gap stands between columns.
@@ -152,6 +143,7 @@ func (t *Table) write(w io.Writer, wide, noHeaders bool) error {
 			Borders:  tw.BorderNone,
 			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
 		})),
+		tablewriter.WithEastAsian(tw.Off), // measured as Width does, whatever the language is
 		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells, Behavior: tw.Behavior{TrimSpace: tw.Off, TrimLine: tw.Off}}),
 	)
 	var headings []string

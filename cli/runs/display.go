@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
@@ -108,7 +107,7 @@ func (d *Display) draw(now time.Time) {
 	all := d.Phases.All()
 	longest := 0
 	for i := range all {
-		longest = max(longest, utf8.RuneCountInString(output.Escape(all[i].Name)))
+		longest = max(longest, output.Width(output.Escape(all[i].Name)))
 	}
 	lines := make([]string, 0, len(all)+1)
 	for i := range all {
@@ -117,9 +116,10 @@ func (d *Display) draw(now time.Time) {
 		if known {
 			percent = fmt.Sprintf("%3d%%", int(part*100))
 		}
-		line := fmt.Sprintf("%-*s  %s %s", longest, output.Escape(all[i].Name), output.Bar(min(26, max(width/4, 5)), part), percent)
+		name := output.Escape(all[i].Name)
+		line := fmt.Sprintf("%s%s  %s %s", name, strings.Repeat(" ", longest-output.Width(name)), output.Bar(min(26, max(width/4, 5)), part), percent)
 		for _, fact := range d.facts(&all[i]) {
-			if next := line + "  " + fact; utf8.RuneCountInString(next) <= width {
+			if next := line + "  " + fact; output.Width(next) <= width {
 				line = next
 			}
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // evil is text that a terminal would obey.
-const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\r\nbelow\t"
+const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\u200b\ufeff\r\nbelow\t"
 
 // evilSample is sample with evil behind all texts, but for those that name things in paths. Where it is refusing, it says so in evil
 // words to whoever searches.

@@ -300,7 +300,7 @@ func checkView(t *testing.T, view string, width, height int, color bool) {
 			t.Errorf("%d columns in a terminal of %d: %q", w, width, line)
 		}
 		if text := paint.ReplaceAllString(line, ""); strings.ContainsFunc(text, func(r rune) bool {
-			return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066'
+			return r < ' ' || r >= 0x7f && r < 0xa0 || r >= '\u200b' && r <= '\u200f' || r == '\u202e' || r == '\u2066' || r == '\ufeff'
 		}) {
 			t.Errorf("the terminal is told something: %q", line)
 		}

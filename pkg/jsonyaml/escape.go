@@ -34,12 +34,13 @@ func Clean(s string) bool {
 	return strings.IndexFunc(s, Unsafe) < 0
 }
 
-// Unsafe is true for what a terminal obeys in place of showing it.
+// Unsafe is true for what a terminal obeys in place of showing it, and for what nobody sees there: what reorders a line, and what joins or parts
+// letters without a width of its own, so that two texts that look the same would not be.
 func Unsafe(r rune) bool {
 	switch {
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\ufeff', r == '\u061c':
 		return true
-	case r >= '\u200e' && r <= '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+	case r >= '\u200b' && r <= '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2060' && r <= '\u2069':
 		return true
 	}
 	return false

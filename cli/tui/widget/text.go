@@ -6,39 +6,15 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/svcctl/svc/cli/output"
 )
 
 // Width is how many columns of a terminal a line takes; what paints it takes none.
-func Width(line string) int {
-	if plain(line) {
-		return len(line)
-	}
-	return ansi.StringWidth(line)
-}
-
-// plain says that each byte of a line is a column: most are so, and are measured at once.
-func plain(line string) bool {
-	for i := range len(line) {
-		if line[i] < ' ' || line[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
+func Width(line string) int { return output.Width(line) }
 
 // Cut gives a line of at most so many columns; a longer one ends with an ellipsis.
-func Cut(line string, width int) string {
-	if width <= 0 {
-		return ""
-	}
-	if Width(line) <= width {
-		return line
-	}
-	return ansi.Truncate(line, width, "…")
-}
+func Cut(line string, width int) string { return output.Cut(line, width) }
 
 // Pad gives a line of so many columns: a shorter one is filled up with spaces, on the left if its text goes to the right.
 func Pad(line string, width int, right bool) string {
