@@ -41,7 +41,7 @@ func (b *box) take(msg tea.Msg) (cmd tea.Cmd) {
 		b.close()
 		return apply(text)
 	}
-	b.input, cmd = b.input.Update(msg)
+	b.input, cmd = frame.TypeInto(b.input, msg)
 	return cmd
 }
 

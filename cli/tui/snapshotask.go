@@ -30,7 +30,7 @@ type profileChoice struct {
 }
 
 func newProfileChoice(h *frame.Host, of *snapshots) frame.Screen {
-	return &profileChoice{table: table{host: h}, of: of}
+	return &profileChoice{table: table{host: h, bare: true}, of: of}
 }
 
 func (p *profileChoice) Title() string { return "Take a snapshot" }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/runs"
@@ -45,7 +47,9 @@ func titleOfRun(r *api.Run) string {
 // draw draws the run in so many lines, 4 at least: where there are fewer than it takes, phases that are over make way, and then what was logged.
 func (r *snapshotRun) draw(width, room int, t widget.Theme) []string {
 	title := titleOfRun(&r.run)
-	title = output.Escape(strings.ToUpper(title[:1]) + title[1:])
+	if first, size := utf8.DecodeRuneInString(title); size > 0 {
+		title = output.Escape(string(unicode.ToUpper(first)) + title[size:])
+	}
 	head := []string{t.Paint(output.ToneOf(r.run.Status), output.Escape(r.run.Status))}
 	if r.phases.Elapsed > 0 {
 		head = append(head, runs.Span(r.phases.Elapsed))

@@ -19,6 +19,7 @@ type table struct {
 	of    string // ID of the row that the page is about; "": the list is shown
 	yaml  bool   // the page is the row as YAML
 	pager widget.Pager
+	bare  bool // there are no pages about rows
 
 	value func(id string) any // what a row stands for, to be shown as YAML; nil is nothing. A nil function: there is no YAML of any
 }
@@ -51,7 +52,7 @@ func (t *table) key(pressed string) bool {
 			t.yaml, t.pager = !t.yaml, widget.Pager{}
 		}
 		return true
-	case pressed == "d" && t.of == "" && t.list.Selected() != "":
+	case pressed == "d" && t.of == "" && !t.bare && t.list.Selected() != "":
 		t.open()
 		return true
 	case t.of != "":

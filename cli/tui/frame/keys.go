@@ -9,11 +9,15 @@ import (
 
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/tui/widget"
+	"github.com/svcctl/svc/pkg/jsonyaml"
 )
 
 // key takes a key: first those that always do the same, then what is in front of the screen, then the frame's own, and what is
 // left is the screen's.
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
+	if msg.Text != "" && typable(msg.Text) != msg.Text { // as a terminal that takes a paste for keys gives it
+		return nil
+	}
 	pressed := msg.String()
 	switch pressed {
 	case "ctrl+c":
@@ -171,6 +175,7 @@ func (m *Model) answer(pressed string) tea.Cmd {
 
 func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 	top := m.top()
+	msg.Content = typable(msg.Content)
 	switch {
 	case top == nil || m.question != nil:
 		return nil
@@ -181,6 +186,19 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 		return top.screen.Update(msg)
 	}
 	return nil
+}
+
+// typable is text without what would turn a line around, or drive a terminal: what is pasted may come from anywhere.
+func typable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case jsonyaml.Unsafe(r):
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // hints are the keys that the footer shows, the screen's first.

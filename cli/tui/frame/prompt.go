@@ -54,6 +54,15 @@ func NewInput(sign string) textinput.Model {
 	return input
 }
 
+// TypeInto gives a line as a key or a paste makes it.
+func TypeInto(input textinput.Model, msg tea.Msg) (_ textinput.Model, cmd tea.Cmd) {
+	input, cmd = input.Update(msg)
+	if _, pasted := msg.(tea.PasteMsg); pasted { // behind which it would complete what was typed before
+		input.SetSuggestions(input.AvailableSuggestions())
+	}
+	return input, cmd
+}
+
 // promptKey takes what is typed.
 func (m *Model) promptKey(msg tea.Msg) tea.Cmd {
 	if pressed, ok := msg.(tea.KeyPressMsg); ok {
@@ -79,7 +88,7 @@ func (m *Model) promptKey(msg tea.Msg) tea.Cmd {
 		}
 	}
 	var cmd tea.Cmd
-	m.prompt.input, cmd = m.prompt.input.Update(msg)
+	m.prompt.input, cmd = TypeInto(m.prompt.input, msg)
 	if m.prompt.mode == promptFilter {
 		m.filter(m.prompt.input.Value())
 	}
