@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,9 +78,10 @@ func (st *State) CompleteJobs() CompleteFunc { return st.completeIn(jobNames) }
 // CompleteAssets completes a namespace and then an asset of it.
 func (st *State) CompleteAssets() CompleteFunc { return st.completeIn(assetNames) }
 
-// completeIn completes a namespace, unless one is set, and then one of the names in it.
+// completeIn completes a namespace, and then one of the names in it. Where one is set, it completes such a name first, and a namespace where none
+// begins so.
 func (st *State) completeIn(names func(ctx context.Context, c *client.Client, namespace string) []string) CompleteFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 			namespace, err := st.Namespace()
 			switch {
@@ -87,10 +89,14 @@ func (st *State) completeIn(names func(ctx context.Context, c *client.Client, na
 				return nil
 			case len(args) == 1:
 				return names(ctx, c, args[0])
-			case namespace != "":
-				return names(ctx, c, namespace)
+			case namespace == "":
+				return namespaces(ctx, c)
 			}
-			return namespaces(ctx, c)
+			out := names(ctx, c, namespace)
+			if prefix != "" && !slices.ContainsFunc(out, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
+				return namespaces(ctx, c)
+			}
+			return out
 		})
 	}
 }

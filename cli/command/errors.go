@@ -226,6 +226,8 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return "svcctl doc list" + placeOf(e.Path, 2) + " shows the records that there are"
 	case e.Code() == "no_search":
 		return "svcctl explain collection.search tells how the config of the collection declares one"
+	case slices.ContainsFunc(e.Problem.Errors, func(f api.FieldError) bool { return strings.HasPrefix(f.Path, "scopes.") }):
+		return "svcctl token scopes lists those that you can give"
 	case strings.HasPrefix(e.Problem.Detail, "filter: malformed JSON"):
 		return `a filter is JSON, as in --filter '{"status": "published", "views": {"$gte": 10}}'`
 	case e.Status == http.StatusTooManyRequests && e.RetryAfter > 0:

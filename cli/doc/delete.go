@@ -42,7 +42,7 @@ goes without. --dry-run says what would be deleted, and --max-affected refuses t
 			}
 			return runDelete(cmd.Context(), opts)
 		},
-		ValidArgsFunction: st.CompletePlace(true),
+		ValidArgsFunction: st.CompleteRecords(),
 	}
 	filterFlag(cmd, &opts.Filter)
 	cmd.Flags().StringVar(&opts.IfMatch, "if-match", "", "revision that the record must still have")

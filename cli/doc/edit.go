@@ -36,7 +36,7 @@ on top of the new version. The draft stays, too, when the editor fails or is kil
   svcctl doc edit blog articles 65f0c2a1b3d4e5f60718293a --lang de
   EDITOR="code --wait" svcctl doc edit blog articles 65f0c2a1b3d4e5f60718293a`,
 		Args:              command.Args(cobra.RangeArgs(1, 3)),
-		ValidArgsFunction: st.CompletePlace(true),
+		ValidArgsFunction: st.CompleteRecords(),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if opts.place, opts.ID, err = oneOrOnly(st, args); err != nil {
 				return err

@@ -21,8 +21,6 @@ type facetOptions struct {
 
 func newFacet(st *command.State, runF func(context.Context, *facetOptions) error) *cobra.Command {
 	opts := &facetOptions{st: st}
-	fields := st.CompleteFieldList(1)
-	places := st.CompletePlace(true)
 	cmd := &cobra.Command{
 		Use:   "facet [NAMESPACE] COLLECTION FIELD,...",
 		Short: "Count the values of fields",
@@ -30,13 +28,8 @@ func newFacet(st *command.State, runF func(context.Context, *facetOptions) error
 once for a record; records without a value are not counted. A table has the first values of each field, -o json all.`,
 		Example: `  svcctl doc facet blog articles section,tags --filter '{"status": "published"}'
   svcctl doc facet shop products brand --top 5`,
-		Args: command.PlaceArgs(2),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 2 {
-				return fields(cmd, args, prefix)
-			}
-			return places(cmd, args, prefix)
-		},
+		Args:              command.PlaceArgs(2),
+		ValidArgsFunction: st.CompleteFieldsBehind(),
 		RunE: st.AtPlace(2, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place, opts.Fields = place{namespace, rest[0]}, strings.Split(rest[1], ",")
 			if opts.Top < 0 {

@@ -28,7 +28,7 @@ and json the record. That of a singleton needs no id.`,
   svcctl doc get blog articles 65f0c2a1b3d4e5f60718293a --lookup author --lang de
   svcctl doc get blog settings`,
 		Args:              command.Args(cobra.RangeArgs(1, 3)),
-		ValidArgsFunction: st.CompletePlace(true),
+		ValidArgsFunction: st.CompleteRecords(),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if opts.place, opts.ID, err = oneOrOnly(st, args); err != nil {
 				return err

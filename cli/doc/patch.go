@@ -31,7 +31,7 @@ the input is a list, by a JSON Patch (RFC 6902: operations such as add, remove, 
 		Example: `  svcctl doc patch blog articles 65f0c2a1b3d4e5f60718293a -d '{"seo": {"title": null}}'
   svcctl doc patch blog articles 65f0c2a1b3d4e5f60718293a -d '[{"op": "add", "path": "/tags/-", "value": "bread"}]'`,
 		Args:              command.PlaceArgs(2),
-		ValidArgsFunction: st.CompletePlace(true),
+		ValidArgsFunction: st.CompleteRecords(),
 		RunE: st.AtPlace(2, func(ctx context.Context, namespace string, rest []string) error {
 			opts.place, opts.ID = place{namespace, rest[0]}, rest[1]
 			if !opts.Input.Given() {

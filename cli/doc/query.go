@@ -38,6 +38,7 @@ marked, and how the score came to be.`,
 	}
 	queryFlags(st, cmd, &opts.Query)
 	cmd.Flags().StringVar(&opts.Query.QName, "search", "", "name of the search (default: the first of the collection)")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"search": st.CompleteSearches(2)})
 	cmd.Flags().BoolVar(&opts.Query.Highlight, "highlight", false, "with texts in which what was found is marked")
 	cmd.Flags().BoolVar(&opts.Query.Explain, "explain", false, "with how each score came to be")
 	cmd.Flags().IntVar(&opts.Query.Limit, "limit", 0, "records of a page (default: the collection's)")

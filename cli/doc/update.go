@@ -55,7 +55,7 @@ The record of a singleton needs no id; where there is none yet, it is made.`,
 			}
 			return runUpdate(cmd.Context(), opts)
 		},
-		ValidArgsFunction: st.CompletePlace(true),
+		ValidArgsFunction: st.CompleteRecords(),
 	}
 	opts.Input.Register(cmd)
 	filterFlag(cmd, &opts.Filter)
@@ -79,7 +79,7 @@ func newReplace(st *command.State, runF func(context.Context, *updateOptions) er
 one that the record must still have, and --if-match says another, or any.`,
 		Example:           `  svcctl doc replace blog articles 65f0c2a1b3d4e5f60718293a -f article.yaml`,
 		Args:              command.Args(cobra.RangeArgs(1, 3)),
-		ValidArgsFunction: st.CompletePlace(true),
+		ValidArgsFunction: st.CompleteRecords(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := opts.complete(cmd, args); err != nil {
 				return err

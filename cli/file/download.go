@@ -36,7 +36,7 @@ with --force or where -f names it.`,
   svcctl file download blog medialib 65f0c2a1b3d4e5f60718293a file --filter card -f card.jpg
   svcctl file download shop products 65f0c2a1b3d4e5f60718293a manuals en.pdf de.pdf -f manuals/`,
 		Args:              command.Args(cobra.MinimumNArgs(3)),
-		ValidArgsFunction: st.CompletePlace(true),
+		ValidArgsFunction: st.CompleteFilesOf(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, rest, err := placeOf(st, args, 1)
 			if err != nil {

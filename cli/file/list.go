@@ -20,7 +20,7 @@ func newList(st *command.State) *cobra.Command {
 		Long:              "List the files of a record, with the field that each is in. -o wide shows their hashes and where they are.",
 		Example:           `  svcctl file list blog medialib 65f0c2a1b3d4e5f60718293a`,
 		Args:              command.PlaceArgs(2),
-		ValidArgsFunction: st.CompletePlace(true),
+		ValidArgsFunction: st.CompleteRecords(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, _, err := placeOf(st, args, 0)
 			if err != nil {

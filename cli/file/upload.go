@@ -71,12 +71,12 @@ all. --data is what else the record holds.`,
 	return cmd
 }
 
-// complete offers namespaces and collections, and behind an id the files that are there.
+// complete offers namespaces, collections, records and fields, and behind a field the files that are there.
 func (opts *uploadOptions) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if _, rest, err := placeOf(opts.st, args, 0); err == nil && len(rest) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return opts.st.CompletePlace(true)(cmd, args, prefix)
+	return opts.st.CompleteFilesOf()(cmd, args, prefix)
 }
 
 func runUpload(ctx context.Context, opts *uploadOptions) error {

@@ -46,6 +46,7 @@ touched.`,
 		Example: `  svcctl project apply ./projects/blog --dry-run
   svcctl project apply ./projects/blog --allow slow --timeout 60s
   svcctl project apply -f projects --prune --dry-run=server`,
+		ValidArgsFunction: command.CompleteDirs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Dirs = append(opts.Dirs, args...)
 			if len(opts.Dirs) == 0 {
@@ -67,6 +68,7 @@ touched.`,
 	command.YesFlag(cmd, &opts.Yes)
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
 	command.AllowFlag(cmd, &opts.Allow)
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"file": command.CompleteDirs})
 	return cmd
 }
 

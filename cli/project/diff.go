@@ -18,6 +18,17 @@ type diffOptions struct {
 	Namespace string // "": that of the files in Dir
 }
 
+// completeProjectOrDir completes a namespace, or a directory where the argument begins as a path does.
+func completeProjectOrDir(st *command.State) command.CompleteFunc {
+	namespaces := st.CompletePlace(false)
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if strings.ContainsAny(prefix, "/.") {
+			return command.CompleteDir(cmd, args, prefix)
+		}
+		return namespaces(cmd, args, prefix)
+	}
+}
+
 func newDiff(st *command.State, runF func(context.Context, *diffOptions) error) *cobra.Command {
 	opts := &diffOptions{st: st}
 	cmd := &cobra.Command{
@@ -35,7 +46,7 @@ The exit code is 0 when nothing would change, 1 when something would, and anothe
 		Example: `  svcctl project diff blog
   svcctl project diff ./projects/blog -o json`,
 		Args:              command.PlaceArgs(0),
-		ValidArgsFunction: st.CompletePlace(false),
+		ValidArgsFunction: completeProjectOrDir(st),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 && isPath(args[0]) {
 				if opts.Dir != "" {

@@ -34,7 +34,8 @@ empty lines in a row and carriage returns. Comments and the order of keys stay, 
 With --check the exit code is 1 when there is such a file; it is 2 when one can't be parsed, and none is written then.`,
 		Example: `  svcctl project fmt projects/blog --check
   svcctl project fmt projects/blog -w`,
-		Args: command.Args(cobra.MaximumNArgs(1)),
+		Args:              command.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: command.CompleteDir,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Path = "."
 			if len(args) == 1 {

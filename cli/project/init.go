@@ -62,8 +62,9 @@ func newInit(st *command.State) *cobra.Command {
 the directory, or --name. A file that is there already is left alone, and nothing is written then.`,
 		Example: `  svcctl project init projects/notes
   svcctl project init . --name notes`,
-		Args: command.Args(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return runInit(st, args[0], namespace) },
+		Args:              command.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: command.CompleteDir,
+		RunE:              func(_ *cobra.Command, args []string) error { return runInit(st, args[0], namespace) },
 	}
 	cmd.Flags().StringVar(&namespace, "name", "", "namespace of the project")
 	return cmd

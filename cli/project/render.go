@@ -32,7 +32,8 @@ what may be a credential is ***, unless --show-secrets. Defaults are not filled 
 It is YAML, or JSON with -o json. The exit code is 1 when the config is not valid: the problems are told in place of it.`,
 		Example: `  svcctl project render projects/blog
   svcctl project render projects/blog -o json --show-secrets`,
-		Args: command.Args(cobra.MaximumNArgs(1)),
+		Args:              command.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: command.CompleteDir,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Path = "."
 			if len(args) == 1 {

@@ -10,6 +10,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/pkg/api"
+	"github.com/svcctl/svc/pkg/client"
 )
 
 type rollbackOptions struct {
@@ -51,7 +52,34 @@ With --wait it also waits until the project is Ready, as svcctl project reload d
 	cmd.Flags().BoolVar(&opts.Wait, "wait", false, "wait until it is Ready, too")
 	command.YesFlag(cmd, &opts.Yes)
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "longest wait, 0 for no limit")
+	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"to": completeGenerations(st)})
 	return cmd
+}
+
+// completeGenerations completes the number of a generation that is kept, in a flag.
+func completeGenerations(st *command.State) command.CompleteFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
+			namespace, err := st.Namespace()
+			if len(args) > 0 {
+				namespace = args[0]
+			}
+			if err != nil || namespace == "" {
+				return nil
+			}
+			list, err := c.Generations(ctx, namespace)
+			if err != nil {
+				return nil
+			}
+			var out []string
+			for _, g := range list.Items {
+				if g.Kept && !g.Current {
+					out = append(out, fmt.Sprintf("%d\t%s, by %s", g.Number, output.Age(st.Now(), g.Since.Time), byName(g.By)))
+				}
+			}
+			return out
+		})
+	}
 }
 
 func runRollback(ctx context.Context, opts *rollbackOptions) error {

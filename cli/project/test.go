@@ -50,8 +50,9 @@ covered than --coverage-min), 2 when they could not be run.`,
   svcctl project test projects/blog --run 'Articles/.*address' --watch
   svcctl project test projects/blog --run 'golden queries'
   svcctl project test projects/blog --coverage-min 80 --junit report.xml`,
-		Args:        command.Args(cobra.MaximumNArgs(1)),
-		Annotations: map[string]string{command.FormatsAnnotation: formatGitHub},
+		Args:              command.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: command.CompleteDir,
+		Annotations:       map[string]string{command.FormatsAnnotation: formatGitHub},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Path = "."
 			if len(args) > 0 {

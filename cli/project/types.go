@@ -44,8 +44,9 @@ func newTypes(st *command.State) *cobra.Command {
 		Long: `Write svc.d.ts into a project's directory: the modules that scripts have, and ctx in each stage, so that editors complete
 and check. Where there is no tsconfig.json, one is written, too: scripts run neither in a browser nor in Node.js, and editors
 have to know. One that is there stays as it is. Without DIR the types are printed.`,
-		Example: `  svcctl project types ./projects/blog`,
-		Args:    command.Args(cobra.MaximumNArgs(1)),
+		Example:           `  svcctl project types ./projects/blog`,
+		Args:              command.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: command.CompleteDir,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runTypes(st, args)
 		},

@@ -60,7 +60,7 @@ func (p *profile) register(st *command.State, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.Slug, "slug", "", "short name, as in the permission set team:<slug> (default: made of the name)")
 	cmd.Flags().StringVar(&p.Description, "description", "", "what it is for")
 	cmd.Flags().StringVar(&p.Org, "org", "", `organization that it belongs to, by slug or id ("": none)`)
-	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right of all its users, such as project.read (repeat, or separate by commas; docs/security.md lists them)")
+	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right of all its users, such as project.read (repeat, or separate by commas; svcctl token scopes lists them)")
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{"org": command.CompleteFlag(st.CompleteOrgs), "scope": command.CompleteFlag(st.CompleteScopes)})
 }
 

@@ -64,6 +64,6 @@ func runCreate(ctx context.Context, opts *createOptions) error {
 	if _, err := fmt.Fprintln(p.W, t.Token); err != nil {
 		return err
 	}
-	st.Notef("token %s (%s) ends: %s; keep it, it is not shown again", t.Name, t.ID, Expires(*t))
+	st.Notef("token %s (%s) %s; keep it, it is not shown again", t.Name, t.ID, until(*t))
 	return nil
 }

@@ -17,7 +17,7 @@ func newDelete(st *command.State) *cobra.Command {
 		Short:             "Revoke a token",
 		Example:           `  svcctl token delete deploy --yes`,
 		Args:              command.Args(cobra.ExactArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: st.CompleteTokens,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runDelete(cmd.Context(), st, args[0], yes) },
 	}
 	command.YesFlag(cmd, &yes)

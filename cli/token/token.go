@@ -23,7 +23,7 @@ func NewCmd(st *command.State) *cobra.Command {
 // model is what list, get and update are made of. A token has no name that is its own, so -o name gives its id.
 func model(st *command.State) command.Model[api.Token, api.TokenWrite] {
 	return command.Model[api.Token, api.TokenWrite]{
-		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: command.FindToken, Table: table,
+		Noun: "token", Ref: "NAME|ID", Sample: "deploy", Find: command.FindToken, Table: table, Complete: st.CompleteTokens,
 		Items: (*client.Client).Tokens,
 		ID:    func(t api.Token) string { return t.ID },
 		Name:  func(t api.Token) string { return t.ID },
@@ -108,4 +108,12 @@ func ParseExpires(s string, now time.Time) (time.Time, error) {
 		return time.Time{}, command.Usagef("--expires %s: want a time from now such as 12h, 30d or 8w, a date such as 2030-01-31, or never", s)
 	}
 	return at, nil
+}
+
+// until says to the second when a token ends: one for a single hour ends today.
+func until(t api.Token) string {
+	if t.ExpiresAt.IsZero() {
+		return "never ends"
+	}
+	return "lasts until " + t.ExpiresAt.UTC().Format(api.TimeLayout)
 }

@@ -25,7 +25,7 @@ func newUpdate(st *command.State, runF func(context.Context, *updateOptions) err
 		Example: `  svcctl token update deploy --expires 90d
   svcctl token update deploy --scope project.read`,
 		Args:              command.Args(cobra.ExactArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: st.CompleteTokens,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Token = args[0]
 			var err error

@@ -60,7 +60,7 @@ func (p *profile) register(st *command.State, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.Language, "language", "", "language code, such as en")
 	cmd.Flags().BoolVar(&p.Admin, "admin", false, "may do everything")
 	cmd.Flags().BoolVar(&p.Active, "active", true, "may log in")
-	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right to give, such as project.read or project.reload (repeat, or separate by commas; docs/security.md lists them)")
+	cmd.Flags().StringSliceVar(&p.Scopes, "scope", nil, "right to give, such as project.read or project.reload (repeat, or separate by commas; svcctl token scopes lists them)")
 	cmd.Flags().StringSliceVar(&p.Orgs, "org", nil, `organization to be in, by slug or id (repeat, or separate by commas; "": no limit to organizations)`)
 	cmd.Flags().StringSliceVar(&p.Teams, "team", nil, `team to be in, by slug or id (repeat, or separate by commas; "": none)`)
 	command.CompleteFlags(cmd, map[string]command.CompleteFunc{
