@@ -152,7 +152,7 @@ var layers = []layer{
 		"/cli/token":               "/cli/command /cli/output client api",
 		"/cli/tree":                "/cli/output client api",
 		"/cli/tui":                 "/cli/audit /cli/collection /cli/command /cli/doc /cli/output /cli/runs /cli/snapshot /cli/token /cli/tree /cli/tui/frame /cli/tui/widget client api",
-		"/cli/tui/frame":           "/cli/output /cli/tui/widget client api",
+		"/cli/tui/frame":           "/cli/output /cli/tui/widget client api jsonyaml",
 		"/cli/tui/frame/frametest": "/cli/tui/frame",
 		"/cli/tui/widget":          "/cli/output",
 		"/cli/recordtypes":         "/cli/command",
