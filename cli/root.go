@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,6 +51,8 @@ func Run(ctx context.Context, st *command.State, args []string) int {
 		return plugin.Run(ctx, st, path, rest)
 	}
 	root.SetArgs(args)
+	told := &keptWriter{w: st.Stdout()}
+	root.SetOut(told)
 	var unknown error // cobra has no error for svcctl nonsense --help
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -62,9 +66,23 @@ func Run(ctx context.Context, st *command.State, args []string) int {
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate(), st.OutWidth))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		err = unknown
+		err = cmp.Or(unknown, told.err)
 	}
 	return st.Fail(ctx, asUsage(st.Finish(err)))
+}
+
+// keptWriter keeps the first error of what is written, for cobra drops those of help and of the version.
+type keptWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (k *keptWriter) Write(p []byte) (int, error) {
+	n, err := k.w.Write(p)
+	if k.err == nil {
+		k.err = err
+	}
+	return n, err
 }
 
 // NewRootCmd makes the tree of commands. It gives errors back and prints none; Run does.

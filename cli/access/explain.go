@@ -87,6 +87,20 @@ func parseAs(as string) (api.ExplainPrincipal, error) {
 	return api.ExplainPrincipal{}, command.Usagef("--as must be public, user:NAME, token:VALUE, pat:ID or admin")
 }
 
+// asked is which of what was asked about is not found, by what a refusal says of it.
+func asked(err error, q api.ExplainRequest) string {
+	what, _, _ := strings.Cut(err.Error(), " ")
+	switch what {
+	case "user":
+		return q.Principal.Username
+	case "token":
+		return q.Principal.ID
+	case "collection":
+		return q.Collection
+	}
+	return ""
+}
+
 func runExplain(ctx context.Context, st *command.State, namespace string, q api.ExplainRequest) error {
 	c, err := st.Client()
 	if err != nil {
@@ -94,7 +108,7 @@ func runExplain(ctx context.Context, st *command.State, namespace string, q api.
 	}
 	x, err := c.ExplainAccess(ctx, namespace, q)
 	if err != nil {
-		return err
+		return command.Named(err, asked(err, q))
 	}
 	p := st.Printer()
 	if p.Structured() || p.Format == output.FormatName {

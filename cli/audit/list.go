@@ -53,6 +53,7 @@ A filter can name id, at, kind, op, collection, recordId, actor.kind, actor.id, 
 	cmd.Flags().BoolVar(&opts.All, "all", false, "every page")
 	cmd.Flags().BoolVar(&opts.Follow, "follow", false, "go on with what comes")
 	cmd.MarkFlagsMutuallyExclusive("follow", "all")
+	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 	cmd.MarkFlagsMutuallyExclusive("follow", "until")
 	cmd.MarkFlagsMutuallyExclusive("follow", "after")
 	return cmd

@@ -156,8 +156,8 @@ func (st *State) reportOf(ctx context.Context, err error) report {
 		r.code, r.status, r.requestID = refused.Problem.Code, refused.Status, refused.Problem.RequestID
 		r.fields, r.problems = refused.Problem.Errors, refused.Problem.Problems
 		r.right = refused.Problem.Right
-		if record := placeOf(refused.Path, 3); r.code == "not_found" && record != "" && r.message == "not found" {
-			r.message += ": " + strings.ReplaceAll(record[1:], " ", "/")
+		if before, ok := strings.CutSuffix(r.message, refused.Error()); ok {
+			r.message = before + missed(refused)
 		}
 		if r.hint = st.hint(ctx, refused); r.code == "snapshot_not_found" && r.hint != "" { // which is the same advice, with the command
 			r.message, _, _ = strings.Cut(r.message, ": look at ")

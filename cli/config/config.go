@@ -11,8 +11,12 @@ import (
 
 // NewCmd makes svcctl config.
 func NewCmd(st *command.State) *cobra.Command {
-	return command.Group("config", "Choose and change the contexts: which server, as whom",
+	cmd := command.Group("config", "Choose and change the contexts: which server, as whom",
 		newView(st), newGetContexts(st), newCurrentContext(st), newUseContext(st), newSetContext(st), newDeleteContext(st))
+	cmd.Example = `  svcctl config set-context prod --server https://cms.example.com --token-file ~/.svc/prod.token --namespace blog
+  svcctl config use-context prod
+  svcctl config get-contexts`
+	return cmd
 }
 
 // noContext is the error for a context that is not there.

@@ -68,6 +68,9 @@ func (opts *listOptions) check() error {
 	if opts.All && q.Count {
 		return command.Usagef("--all shows every record, so --count has nothing to add")
 	}
+	if opts.Aggregate == "" && opts.All && q.Limit > 0 {
+		return command.Usagef("--all shows every record, so --limit has nothing to bound: leave one of them out")
+	}
 	if opts.Aggregate == "" {
 		return nil
 	}

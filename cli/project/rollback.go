@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,7 +102,7 @@ func runRollback(ctx context.Context, opts *rollbackOptions) error {
 	}
 	result, err := c.Rollback(ctx, opts.Namespace, opts.To)
 	if err != nil {
-		return err
+		return command.Named(err, strconv.FormatInt(opts.To, 10))
 	}
 	if !result.Changed {
 		st.Notef("generation %d is what is served already", opts.To)
