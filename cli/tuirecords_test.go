@@ -133,7 +133,7 @@ func TestTUIRecords(t *testing.T) {
 	if me, err := c.Me(t.Context()); err != nil || me.Username != "ann" || me.Kind != "pat" {
 		t.Errorf("the token is of %+v, %v", me, err)
 	}
-	term.Press("\r")
+	term.Press("\x1b")
 	term.Until("the value is gone", func(screen *vt.Emulator) bool {
 		return strings.Contains(screen.String(), "Personal access tokens") && !strings.Contains(screen.String(), "svc_pat_")
 	})

@@ -149,7 +149,9 @@ func TestTokenIsShownOnce(t *testing.T) {
 		if !holds(reflect.ValueOf(term.Model()), tokenValue, map[uintptr]bool{}) {
 			t.Error("the test does not find what is there")
 		}
-		term.Press("enter")
+		term.Press("enter") // as who has pressed it twice
+		term.shows(t, tokenValue)
+		term.Press("esc")
 		term.shows(t, "ci q?:1")
 		if holds(reflect.ValueOf(term.Model()), tokenValue, map[uintptr]bool{}) {
 			t.Error("the program still has the value")

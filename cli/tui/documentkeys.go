@@ -15,6 +15,7 @@ func (d *documents) press(pressed string) tea.Cmd {
 	if d.of == "" && d.pane.key(pressed) {
 		return nil
 	}
+	d.end = d.of == "" && (pressed == "G" || pressed == "end")
 	if pressed != "space" && d.key(pressed) || d.of != "" {
 		return d.more()
 	}

@@ -33,6 +33,7 @@ type documents struct {
 	live    bool // changes are told
 	asking  bool // for another page, or by another query
 	due     bool // it is to be read anew in a moment
+	end     bool // the cursor goes to the end as it comes
 
 	marks map[string]bool
 	box   box
@@ -109,7 +110,7 @@ func (d *documents) Update(msg tea.Msg) tea.Cmd {
 		d.due = false
 		return d.again()
 	case frame.Failed:
-		d.asking = false
+		d.asking, d.end = false, false
 	case editReady, editorEnded, editSaved:
 		return d.edits(msg)
 	case tea.PasteMsg:
@@ -163,6 +164,10 @@ func (d *documents) took(page *documentsPage) tea.Cmd {
 	cheap := len(d.records) <= rereadRecords && (d.total == nil || *d.total <= cheapToCount)
 	d.reader.set(func() { d.reader.want, d.reader.count = len(d.records), cheap })
 	d.set()
+	if d.end { // page after page, until all are there
+		d.list.Key("end")
+		d.end = page.more && len(d.records) < mostRecords
+	}
 	return tea.Batch(listen, d.more())
 }
 

@@ -59,10 +59,10 @@ func (f *passwordForm) submit() tea.Cmd {
 	}
 	f.asked = true
 	id := f.user.ID
-	return f.host.Ask(func(ctx context.Context) (tea.Msg, error) {
+	return tea.Batch(f.host.Say("changing the password of "+f.user.Username+" …"), f.host.Ask(func(ctx context.Context) (tea.Msg, error) {
 		_, err := f.host.Client.Users().Update(ctx, id, api.UserWrite{Password: &password})
 		return passwordSet{generated}, err
-	})
+	}))
 }
 
 func (f *passwordForm) Keys() []key.Binding { return f.keys("change it") }

@@ -28,23 +28,16 @@ func (s *secret) Title() string { return s.title }
 // Typing implements frame.Typer, so that no key leaves the screen by mistake.
 func (s *secret) Typing() bool { return true }
 
-func (s *secret) Update(msg tea.Msg) tea.Cmd {
-	if pressed, ok := msg.(tea.KeyPressMsg); ok && pressed.String() == "enter" {
-		return s.close()
-	}
-	return nil
-}
+func (s *secret) Update(tea.Msg) tea.Cmd { return nil }
 
-// Back implements frame.Backer.
-func (s *secret) Back() (cmd tea.Cmd, used bool) { return s.close(), true }
-
-func (s *secret) close() tea.Cmd {
+// Back implements frame.Backer. Enter does not close it: whoever has pressed that twice to make what it shows would never have seen it.
+func (s *secret) Back() (cmd tea.Cmd, used bool) {
 	s.value = ""
-	return s.host.Back()
+	return s.host.Back(), true
 }
 
 func (s *secret) Keys() []key.Binding {
-	return []key.Binding{frame.Binding("enter", "I have kept it: it is not shown again")}
+	return []key.Binding{frame.Binding("esc", "I have kept it: it is not shown again")}
 }
 
 func (s *secret) View(width, height int) string {

@@ -104,10 +104,10 @@ func (f *tokenForm) submit() tea.Cmd {
 		write.ExpiresAt = &api.Time{Time: at}
 	}
 	f.asked = true
-	return f.host.Ask(func(ctx context.Context) (tea.Msg, error) {
+	return tea.Batch(f.host.Say("making the token "+name+" …"), f.host.Ask(func(ctx context.Context) (tea.Msg, error) {
 		made, err := f.host.Client.Tokens().Create(ctx, write)
 		return tokenMade{made}, err
-	})
+	}))
 }
 
 func (f *tokenForm) Keys() []key.Binding { return f.keys("make it") }

@@ -188,10 +188,10 @@ func (f *userForm) submit() tea.Cmd {
 		}
 	}
 	f.asked = true
-	return f.host.Ask(func(ctx context.Context) (tea.Msg, error) {
+	return tea.Batch(f.host.Say("making the user "+username+" …"), f.host.Ask(func(ctx context.Context) (tea.Msg, error) {
 		made, err := f.host.Client.Users().Create(ctx, write)
 		return userMade{made, generated}, err
-	})
+	}))
 }
 
 func (f *userForm) Keys() []key.Binding { return f.keys("make them") }

@@ -100,7 +100,7 @@ func TestPasswordThatIsMadeUp(t *testing.T) {
 		term.shows(t, "Tokens and users › The password\n", "The user ben is made, with this password. Keep it now", made)
 		term.Press("q", "1", ":")
 		term.shows(t, made)
-		term.Press("esc")
+		term.Press("enter", "esc")
 		term.shows(t, "▸ ben")
 		term.unseen(t, made)
 		if holds(reflect.ValueOf(term.Model()), made, map[uintptr]bool{}) {
