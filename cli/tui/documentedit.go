@@ -21,6 +21,8 @@ type Editor interface {
 	Editor() (string, error)
 	// Process runs it on a file, with the terminal.
 	Process(line, file string) tea.ExecCommand
+	// Begun says that there is a draft now, and which command goes on with it. It goes when it has been saved.
+	Begun(file, goOn string)
 }
 
 // process is a program that the terminal is given to.
@@ -57,9 +59,13 @@ func (d *documents) edit() tea.Cmd {
 	if !d.may("put") {
 		return d.host.Say("you lack the right update of " + d.place.Collection)
 	}
+	d.opening = true
 	id := one.id
 	return d.host.Ask(func(ctx context.Context) (tea.Msg, error) {
 		e, err := doc.OpenEditing(ctx, d.host.Client, d.place.Namespace, d.place.Collection, id)
+		if err == nil && ctx.Err() != nil { // nobody is there any more to edit it
+			err = e.Remove()
+		}
 		return editReady{e}, err
 	})
 }
@@ -90,6 +96,7 @@ func (d *documents) launch(e *doc.Editing) tea.Cmd {
 		}
 	}
 	d.editing = e
+	d.editor.Begun(e.Path(), d.goOn(e))
 	line, err := d.editor.Editor()
 	if err == nil {
 		err = e.Write()
@@ -105,6 +112,9 @@ func (d *documents) launch(e *doc.Editing) tea.Cmd {
 func (d *documents) edits(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case editReady:
+		if d.opening = false; d.editing != nil {
+			return nil
+		}
 		return d.launch(msg.editing)
 	case editorEnded:
 		return d.edited(msg.err)
@@ -180,16 +190,20 @@ func (d *documents) saved(msg editSaved) tea.Cmd {
 func (d *documents) kept(message string) { d.keptBy(message, "") }
 
 func (d *documents) keptBy(message, hint string) {
-	e := d.editing
+	where := d.goOn(d.editing) + " goes on with your draft"
 	d.editing = nil
-	where := "svcctl doc create " + d.place.Namespace + " " + d.place.Collection + " -f " + e.Path() + " goes on with your draft"
-	if e.ID() != "" {
-		where = "svcctl doc edit " + d.place.Namespace + " " + d.place.Collection + " " + e.ID() + " --draft " + e.Path() + " goes on with your draft"
-	}
 	if hint != "" {
 		where = hint + "; " + where
 	}
 	d.host.Fail(message, where)
+}
+
+// goOn is the command that goes on with a draft.
+func (d *documents) goOn(e *doc.Editing) string {
+	if e.ID() == "" {
+		return "svcctl doc create " + d.place.Namespace + " " + d.place.Collection + " -f " + e.Path()
+	}
+	return "svcctl doc edit " + d.place.Namespace + " " + d.place.Collection + " " + e.ID() + " --draft " + e.Path()
 }
 
 // conflict shows what others have changed in a record while it was edited.
@@ -207,8 +221,10 @@ type conflictRenewed struct{}
 func (c *conflict) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case conflictRenewed:
+		e := c.of.editing
+		c.of.editing = nil // it goes on, and is not left
 		back := c.host.Back()
-		return tea.Batch(back, c.of.launch(c.of.editing))
+		return tea.Batch(back, c.of.launch(e))
 	case tea.KeyPressMsg:
 		if msg.String() == "e" {
 			e := c.of.editing
@@ -219,12 +235,8 @@ func (c *conflict) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Back implements frame.Backer: the draft stays in its file.
-func (c *conflict) Back() (cmd tea.Cmd, used bool) {
-	back := c.host.Back()
-	c.of.keptBy("nothing was saved: the record is as others have changed it", "")
-	return back, true
-}
+// Back implements frame.Backer: the draft stays in its file, of which the records tell when they are shown again.
+func (c *conflict) Back() (cmd tea.Cmd, used bool) { return c.host.Back(), true }
 
 func (c *conflict) Keys() []key.Binding {
 	return []key.Binding{frame.Binding("e", "go on with your draft in the record as it is now"), frame.Binding("esc", "leave the draft"), keyScroll()}

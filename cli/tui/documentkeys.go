@@ -33,9 +33,13 @@ func (d *documents) press(pressed string) tea.Cmd {
 		d.box.start("order by ", d.query.sort, "fields, - for descending, as in -publishedAt,title; nothing is the collection's own order", d.orders(), d.order)
 	case "C":
 		d.box.start("columns ", d.query.columns, "fields to show, as in title,seo.title; nothing is the first ones", d.fields(), d.choose)
-	case "e":
-		return d.edit()
-	case "c":
+	case "e", "c":
+		switch {
+		case d.opening || d.editing != nil: // one editor at a time has the terminal, and a key may be pressed twice
+			return nil
+		case pressed == "e":
+			return d.edit()
+		}
 		return d.create()
 	case "ctrl+d":
 		return d.askDelete()

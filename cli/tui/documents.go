@@ -40,6 +40,7 @@ type documents struct {
 	pane  pane
 
 	editing *doc.Editing // nil: none
+	opening bool         // a record is asked for, to be edited
 	saving  bool
 }
 
@@ -96,7 +97,10 @@ func (d *documents) Typing() bool { return d.box.open() || d.saving }
 func (d *documents) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case frame.Shown:
-		d.asking, d.due = false, false
+		d.asking, d.due, d.opening = false, false, false
+		if d.editing != nil { // what others have changed in it was shown, and left
+			d.kept("nothing was saved: the record is as others have changed it")
+		}
 	case *documentsPage:
 		return d.took(msg)
 	case documentsLive:
@@ -110,7 +114,7 @@ func (d *documents) Update(msg tea.Msg) tea.Cmd {
 		d.due = false
 		return d.again()
 	case frame.Failed:
-		d.asking, d.end = false, false
+		d.asking, d.opening, d.end = false, false, false
 	case editReady, editorEnded, editSaved:
 		return d.edits(msg)
 	case tea.PasteMsg:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -364,5 +365,56 @@ func TestCompletion(t *testing.T) {
 		term.Type("documents a b c")
 		term.Press("enter")
 		term.shows(t, "error: there is too much behind :documents", "hint: it is :documents [[NAMESPACE] COLLECTION]")
+	})
+}
+
+// TestEditPressedTwice has one editor at a time, however fast keys are pressed: the second one would have taken the place of the first, whose text was not saved.
+func TestEditPressedTwice(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, keys := range [][]string{{"e", "e"}, {"e", "c"}, {"c", "e"}, {"c", "c"}, {"e", "down", "e", "e"}} {
+		s := sample()
+		inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
+			times := 0
+			s.editor = func(file string) error {
+				times++
+				if strings.Contains(file, "-new") {
+					return replaceIn(file, "\ntitle: ", "\ntitle: It is mine")
+				}
+				return replaceIn(file, "title: Title ", "title: It is mine")
+			}
+			term.Press("3", "enter")
+			term.PressAtOnce(keys...)
+			term.Wait(time.Second)
+			if got := term.requests(); times != 1 || strings.Count(got, "It is mine") != 1 {
+				t.Errorf("%v: %d editors, and it asks %s", keys, times, got)
+			}
+			term.Press("1", "3", "enter")
+			term.PressAtOnce("e", "1") // it is left before the record has come
+			term.Wait(time.Second)
+			if left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "svcctl-edit-*")); err != nil || len(left) > 0 {
+				t.Errorf("%v: left %v, %v", keys, left, err)
+			}
+		})
+	}
+}
+
+// TestLeftConflict has a draft be told of that others' changes have kept from being saved, and that was left by a key that leads elsewhere.
+func TestLeftConflict(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := sample()
+	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
+		s.editor = func(file string) error {
+			s.docs[0] = strings.Replace(sampleDoc(0, "Theirs"), `"_rev":3`, `"_rev":9`, 1)
+			return replaceIn(file, "title: Title 0", "title: Mine")
+		}
+		term.Press("3", "enter", "e")
+		term.shows(t, "Changed meanwhile")
+		term.Type(":documents blog articles")
+		term.Press("enter")
+		term.shows(t, "error: nothing was saved: the record is as others have changed it", "--draft", "goes on")
+		s.editor = func(file string) error { return replaceIn(file, "title: Theirs", "title: Ours") }
+		term.Press("ctrl+r", "e")
+		term.Wait(time.Second)
+		term.shows(t, "▸ Ours", "saved")
 	})
 }

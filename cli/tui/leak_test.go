@@ -3,9 +3,13 @@
 package tui_test
 
 import (
+	"bytes"
 	"image/color"
 	"io"
+	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -59,4 +63,45 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	server.Close()
 	// The program's library leaves what reads keys, if the terminal says something while it ends.
 	goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("charm.land/bubbletea/v2.(*Program).readLoop"))
+}
+
+// TestDraftsAreTold has a draft that was not saved be told of when the program has ended: what it showed is gone then.
+func TestDraftsAreTold(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := sample()
+	s.fail = map[string]api.Problem{"/_/blog/articles/" + docID(0): {Status: http.StatusConflict, Detail: "not now"}}
+	server := httptest.NewServer(s.handler())
+	defer server.Close()
+	term := frametest.NewTerminal(t, 100, 30, color.Black)
+	editor := filepath.Join(t.TempDir(), "editor")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\nprintf 'title: Mine\\n' > \"$1\"\nexit 3\n"), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	vars := map[string]string{"SVCCTL_SERVER": server.URL, "SVCCTL_TOKEN": "a-token", "TERM": "xterm-256color", "SVCCTL_EDITOR": editor}
+	var told bytes.Buffer
+	st := &command.State{
+		In: term.Inside, Out: term.Inside, Err: &told, InTTY: true, OutTTY: true, Home: t.TempDir(), Version: "test", Now: time.Now,
+		Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok },
+	}
+	code := make(chan int)
+	go func() { code <- cli.Run(t.Context(), st, []string{"tui", "blog"}) }()
+	term.Shows("Events")
+	term.Press("3")
+	term.Shows("FIELDS")
+	term.Press("\r")
+	term.Shows("Title 0")
+	term.Press("e")
+	term.Shows("goes on with your draft")
+	term.Press("\x03")
+	if got := <-code; got != 0 {
+		t.Errorf("exit code %d", got)
+	}
+	drafts, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "svcctl-edit-*", "*.yaml"))
+	if err != nil || len(drafts) != 1 {
+		t.Fatalf("%v, %v", drafts, err)
+	}
+	want := "warning: not saved: your draft is in " + drafts[0] + "\ngo on with it by: svcctl doc edit blog articles " + docID(0) + " --draft " + drafts[0] + "\n"
+	if told.String() != want {
+		t.Errorf("it tells %q, want %q", told.String(), want)
+	}
 }

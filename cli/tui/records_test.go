@@ -162,6 +162,9 @@ type testEditor struct{ *service }
 // Editor implements the editor of the program.
 func (e testEditor) Editor() (string, error) { return "an editor", nil }
 
+// Begun implements the editor of the program.
+func (testEditor) Begun(string, string) {}
+
 // Process implements the editor of the program.
 func (e testEditor) Process(_, file string) tea.ExecCommand { return editing{e.service, file} }
 

@@ -3,6 +3,9 @@ package tui
 import (
 	"context"
 	"errors"
+	"maps"
+	"os"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -53,7 +56,9 @@ func run(ctx context.Context, st *command.State, namespace string) error {
 	}
 	ctx, guard, end := newShield(ctx)
 	defer end()
-	model, closeAll, err := New(ctx, st, userEditor{st, guard}, namespace)
+	drafts := map[string]string{}
+	defer func() { tellDrafts(st, drafts) }()
+	model, closeAll, err := New(ctx, st, userEditor{st, guard, drafts}, namespace)
 	if err != nil {
 		return err
 	}
@@ -131,6 +136,20 @@ func names(ctx context.Context, c *client.Client, namespace string) (namespaces,
 type userEditor struct {
 	st    *command.State
 	guard *shield
+	begun map[string]string // by the files of drafts, the commands that go on with them
+}
+
+// Begun implements Editor.
+func (u userEditor) Begun(file, goOn string) { u.begun[file] = goOn }
+
+// tellDrafts tells of drafts that were not saved: what was told of them meanwhile went with the screen, and the program may have been ended in the middle of it.
+func tellDrafts(st *command.State, drafts map[string]string) {
+	for _, file := range slices.Sorted(maps.Keys(drafts)) {
+		if _, err := os.Stat(file); err == nil {
+			st.Warnf("not saved: your draft is in %s", file)
+			st.Notef("go on with it by: %s", drafts[file])
+		}
+	}
 }
 
 // Editor implements Editor.

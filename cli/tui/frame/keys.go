@@ -188,13 +188,10 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 	return nil
 }
 
-// typable is text without what would turn a line around, or drive a terminal: what is pasted may come from anywhere.
+// typable is text without what would turn a line around, or drive a terminal: what is pasted may come from anywhere. What ends lines is for who takes the text.
 func typable(text string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			return ' '
-		case jsonyaml.Unsafe(r):
+		if jsonyaml.Unsafe(r) && r != '\n' && r != '\r' && r != '\t' {
 			return -1
 		}
 		return r

@@ -125,6 +125,15 @@ func (d *Driver) Press(keys ...string) {
 	}
 }
 
+// PressAtOnce presses keys before the program has done anything about them.
+func (d *Driver) PressAtOnce(keys ...string) {
+	d.t.Helper()
+	for _, key := range keys {
+		d.update(pressed(d.t, key))
+	}
+	d.Settle()
+}
+
 // Type presses the key of each character.
 func (d *Driver) Type(text string) {
 	d.t.Helper()
