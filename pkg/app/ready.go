@@ -62,13 +62,17 @@ func (a *App) projectsReady(behind []string, names bool) api.HealthCheck {
 		}
 	}
 	for _, id := range a.board.Keys() {
-		if !told[id] {
+		if told[id] {
+			continue
+		}
+		state, _ := a.board.Get(id)                                                   // the zero state of one that has gone meanwhile has no reason, and is told once
+		if c, _ := state.Condition(status.Ready); c.Reason != status.ReasonDisabled { // which was asked for
 			unready = append(unready, "registration "+id+" (not served)")
 		}
 	}
 	if len(unready) > 0 {
 		check.Status = api.CheckDegraded
-		check.Message = fmt.Sprintf("not all registered projects are ready%s: svcctl project list shows which, svcctl project status why", named(unready, names))
+		check.Message = fmt.Sprintf("not all registered projects are ready%s: svcctl status shows which, svcctl project status NAMESPACE why", named(unready, names))
 	}
 	return check
 }

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -14,7 +15,7 @@ func TestReadyTells(t *testing.T) {
 	s.shows(verbose, fine)
 	s.configure("shop", "namespace: shop\nnonsense: 1\n")
 	s.do("POST", "/api/v1/_/shop/_/admin/reload?wait=true", admin)
-	s.shows(verbose, `{"name":"projects","status":"degraded","message":"not all registered projects are ready [shop (Invalid)]: svcctl project list shows which, svcctl project status why"}`)
+	s.shows(verbose, `{"name":"projects","status":"degraded","message":"not all registered projects are ready [shop (Invalid)]: svcctl status shows which, svcctl project status NAMESPACE why"}`)
 	for _, tt := range []struct {
 		name, path string
 		as         []option
@@ -32,6 +33,15 @@ func TestReadyTells(t *testing.T) {
 		} else {
 			got.lacks(t, "shop")
 		}
+	}
+	other := s.register("other", strings.Replace(shopConfig, "namespace: shop", "namespace: other", 1))
+	s.configure("shop", shopConfig)
+	s.do("POST", "/api/v1/_/shop/_/admin/reload?wait=true", admin)
+	s.shows(verbose, fine)
+	s.do("PUT", "/api/v1/project/"+other, admin, text(`{"enabled": false}`)).want(t, http.StatusOK)
+	s.shows("/api/v1/project/"+other+"/status", `"reason":"Disabled"`)
+	if got := s.do("GET", verbose, admin); got.body != fine {
+		t.Errorf("with a project that is disabled, which was asked for: %s", got.body)
 	}
 	if got := s.do("GET", "/readyz").String(); got != `200 {"status":"ok"}` && got != `200` {
 		t.Errorf("without verbose: %s", got)

@@ -32,6 +32,7 @@ type ruleDef struct {
 	types   string // the field types it applies to, separated by blanks; "" is every type. any always counts
 	perItem bool
 	compile func(arg any, t Type) (Rule, error)
+	doc     string // what its argument says
 }
 
 const (
@@ -45,32 +46,32 @@ const (
 // ruleDefs lists the rules.
 func ruleDefs() []ruleDef {
 	return []ruleDef{
-		{name: "required", compile: flag(nil)}, // an absent field is found by Tree.Check, an empty one by its run
-		{name: "min", types: "string number " + lists, compile: ruleMin},
-		{name: "max", types: "string number " + lists, compile: ruleMax},
-		{name: "len", types: "string " + lists, compile: ruleLen},
-		{name: "pattern", types: texts, perItem: true, compile: rulePattern},
-		{name: "email", types: texts, perItem: true, compile: flag(testEmail)},
-		{name: "url", types: texts, perItem: true, compile: flag(testURL)},
-		{name: "uuid", types: texts, perItem: true, compile: flag(testUUID)},
-		{name: "slug", types: texts, perItem: true, compile: flag(testSlug)},
-		{name: "oneof", types: texts + " " + numbers, perItem: true, compile: ruleOneOf},
-		{name: "unique", types: scalars, compile: flag(nil)},
-		{name: "gt", types: ordered, perItem: true, compile: ruleOrder("gt")},
-		{name: "gte", types: ordered, perItem: true, compile: ruleOrder("gte")},
-		{name: "lt", types: ordered, perItem: true, compile: ruleOrder("lt")},
-		{name: "lte", types: ordered, perItem: true, compile: ruleOrder("lte")},
-		{name: "before", types: "date", perItem: true, compile: ruleOrder("before")},
-		{name: "after", types: "date", perItem: true, compile: ruleOrder("after")},
-		{name: "minItems", types: lists, compile: ruleMinItems},
-		{name: "maxItems", types: lists, compile: ruleMaxItems},
-		{name: "uniqueItems", types: lists, compile: flag(testUniqueItems)},
-		{name: "eq", types: scalars, perItem: true, compile: ruleEq},
-		{name: "ne", types: scalars, perItem: true, compile: ruleNe},
-		{name: "startsWith", types: texts, perItem: true, compile: ruleStartsWith},
-		{name: "endsWith", types: texts, perItem: true, compile: ruleEndsWith},
-		{name: "exists", types: texts + " " + numbers, compile: flag(nil)},
-		{name: "script", compile: ruleScript},
+		{name: "required", compile: flag(nil), doc: "true: there must be a value."}, // an absent field is found by Tree.Check, an empty one by its run
+		{name: "min", types: "string number " + lists, compile: ruleMin, doc: "The least: of a number its value, of a string its length, of a list its items."},
+		{name: "max", types: "string number " + lists, compile: ruleMax, doc: "The most: of a number its value, of a string its length, of a list its items."},
+		{name: "len", types: "string " + lists, compile: ruleLen, doc: "How long a string is, or how many items a list has."},
+		{name: "pattern", types: texts, perItem: true, compile: rulePattern, doc: "A regular expression that is found in the text; ^ and $ tie it to the ends."},
+		{name: "email", types: texts, perItem: true, compile: flag(testEmail), doc: "true: an e-mail address."},
+		{name: "url", types: texts, perItem: true, compile: flag(testURL), doc: "true: an http or https address."},
+		{name: "uuid", types: texts, perItem: true, compile: flag(testUUID), doc: "true: a UUID."},
+		{name: "slug", types: texts, perItem: true, compile: flag(testSlug), doc: "true: lowercase letters, digits and single hyphens between them."},
+		{name: "oneof", types: texts + " " + numbers, perItem: true, compile: ruleOneOf, doc: "A list of the values allowed."},
+		{name: "unique", types: scalars, compile: flag(nil), doc: "true: no other record has the value."},
+		{name: "gt", types: ordered, perItem: true, compile: ruleOrder("gt"), doc: "More than a value, or than {field: path}."},
+		{name: "gte", types: ordered, perItem: true, compile: ruleOrder("gte"), doc: "A value, or {field: path}, or more."},
+		{name: "lt", types: ordered, perItem: true, compile: ruleOrder("lt"), doc: "Less than a value, or than {field: path}."},
+		{name: "lte", types: ordered, perItem: true, compile: ruleOrder("lte"), doc: "A value, or {field: path}, or less."},
+		{name: "before", types: "date", perItem: true, compile: ruleOrder("before"), doc: "Before a date, or {field: path}."},
+		{name: "after", types: "date", perItem: true, compile: ruleOrder("after"), doc: "After a date, or {field: path}."},
+		{name: "minItems", types: lists, compile: ruleMinItems, doc: "The fewest items."},
+		{name: "maxItems", types: lists, compile: ruleMaxItems, doc: "The most items."},
+		{name: "uniqueItems", types: lists, compile: flag(testUniqueItems), doc: "true: no two items are the same."},
+		{name: "eq", types: scalars, perItem: true, compile: ruleEq, doc: "This value, or that of {field: path}."},
+		{name: "ne", types: scalars, perItem: true, compile: ruleNe, doc: "Any but this value, or that of {field: path}."},
+		{name: "startsWith", types: texts, perItem: true, compile: ruleStartsWith, doc: "How the text begins."},
+		{name: "endsWith", types: texts, perItem: true, compile: ruleEndsWith, doc: "How the text ends."},
+		{name: "exists", types: texts + " " + numbers, compile: flag(nil), doc: "true: the record that the field refers to (meta.foreign) is there, and who writes may read it."},
+		{name: "script", compile: ruleScript, doc: "The path of a script that judges the value."},
 	}
 }
 
@@ -81,6 +82,16 @@ func RuleNames() []string {
 		names = append(names, def.name)
 	}
 	return names
+}
+
+// RuleDoc says in a line what a validator rule asks for, or is "" for a name that is none.
+func RuleDoc(name string) string {
+	for _, def := range ruleDefs() {
+		if def.name == name {
+			return def.doc
+		}
+	}
+	return ""
 }
 
 // ParseRules reads a field's validator: an object {"min": 1, "max": 100} or a tag string "required,min=1,max=100". A

@@ -46,7 +46,11 @@ func Explain(path string) (*Explanation, error) {
 		for name := range strings.SplitSeq(rest, ".") {
 			next, ok := x.step(at.schema, name)
 			if !ok {
-				return nil, errs.New(errs.Invalid, "unknown_path", "%s: there is no %q; %s", path, name, x.known(at.schema, name))
+				hint := x.known(at.schema, name)
+				if first == "project" && !strings.HasPrefix(path, "project.") {
+					hint = notOfProject(name, hint)
+				}
+				return nil, errs.New(errs.Invalid, "unknown_path", "%s: there is no %q; %s", path, name, hint)
 			}
 			at = next
 		}
@@ -56,6 +60,23 @@ func Explain(path string) (*Explanation, error) {
 		out.Members = append(out.Members, x.explain(m, m.name))
 	}
 	return &out, nil
+}
+
+// notOfProject says what a word means that is no member of the project file: a kind of config file, or a member of one. hint is what to say else.
+func notOfProject(word, hint string) string {
+	if near := nearest(word, Kinds()); near != "" && strings.HasPrefix(hint, "there are ") {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	var kindsWith []string
+	for _, kind := range []string{"collection", "field", "meta", "job", "action", "snapshot"} { // those that people look into
+		if _, err := Explain(kind + "." + word); err == nil {
+			kindsWith = append(kindsWith, kind+"."+word)
+		}
+	}
+	if len(kindsWith) > 0 {
+		return "did you mean " + strings.Join(kindsWith, ", or ") + "?"
+	}
+	return hint
 }
 
 // place is a schema with what the object around it says of it.
@@ -172,8 +193,12 @@ func (x explainer) explain(p place, path string) Explanation {
 	for _, o := range x.options(s) {
 		if items, ok := o["items"].(map[string]any); ok && o["type"] == "array" {
 			o = items
-		}
-		if values, ok := o["enum"].([]any); ok {
+			for _, form := range x.options(items) {
+				if values, ok := form["enum"].([]any); ok {
+					out.Values = append(out.Values, values...)
+				}
+			}
+		} else if values, ok := o["enum"].([]any); ok {
 			out.Values = append(out.Values, values...)
 		}
 		if form, ok := o["pattern"].(string); ok && form != filePattern {

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,6 +33,37 @@ func TestExplainAll(t *testing.T) {
 	}
 	if seen < 200 {
 		t.Errorf("only %d paths were looked at", seen)
+	}
+}
+
+// What a list may have in it, and what rules mean, are told, too; a word that is no member of the project file is looked for in other files.
+func TestExplainFinds(t *testing.T) {
+	t.Parallel()
+	if x, err := schema.Explain("collection.fields.index"); err != nil || fmt.Sprint(x.Values) != "[single unique text sparse background]" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	x, err := schema.Explain("field.validator")
+	if err != nil || len(x.Members) == 0 {
+		t.Fatal(x, err)
+	}
+	for _, m := range x.Members {
+		if m.Description == "" {
+			t.Errorf("the rule %s has no description", m.Path)
+		}
+	}
+	for path, want := range map[string]string{
+		"search":              `search: there is no "search"; did you mean collection.search?`,
+		"validator":           `validator: there is no "validator"; did you mean field.validator?`,
+		"colection":           `colection: there is no "colection"; did you mean "collections"?`,
+		"snaphot":             `snaphot: there is no "snaphot"; did you mean "snapshots"?`,
+		"feild":               `feild: there is no "feild"; did you mean "field"?`,
+		"project.search":      `project.search: there is no "search"; there are actions, `,
+		"nonsense":            `nonsense: there is no "nonsense"; there are actions, `,
+		"collections.nothere": `collections.nothere: there is no "nothere"; there are audit, `,
+	} {
+		if _, err := schema.Explain(path); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
 	}
 }
 

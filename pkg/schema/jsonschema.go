@@ -318,7 +318,7 @@ func (*FieldType) configSchema(*generator, *member) map[string]any {
 func (*Validator) configSchema(*generator, *member) map[string]any {
 	rules := map[string]any{}
 	for _, name := range fieldtype.RuleNames() {
-		rules[name] = map[string]any{}
+		rules[name] = map[string]any{"description": fieldtype.RuleDoc(name)}
 	}
 	return anyOf(text(""), map[string]any{"type": "object", "properties": rules})
 }
