@@ -120,7 +120,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 			return cmd.Help()
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return st.Prepare(cmd, extraFormats(cmd)...)
+			return st.Prepare(cmd)
 		},
 	}
 	st.Register(root)
@@ -185,11 +185,6 @@ func newOptions(st *command.State) *cobra.Command {
 	}
 }
 
-// extraFormats are the -o formats that a command has beside the common ones.
-func extraFormats(cmd *cobra.Command) []string {
-	return strings.Fields(cmd.Annotations[command.FormatsAnnotation])
-}
-
 // completeFlags adds what the tab key offers for the values of global flags.
 func completeFlags(root *cobra.Command, st *command.State) {
 	command.CompleteFlags(root, map[string]command.CompleteFunc{
@@ -203,7 +198,7 @@ func completeFlags(root *cobra.Command, st *command.State) {
 // completeOutput completes -o, with the formats that only the command has.
 func completeOutput(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
-	all := append(output.Formats(), extraFormats(cmd)...)
+	all := append(output.Formats(), command.OwnFormats(cmd)...)
 	for _, name := range output.ShapeFormats() {
 		if all = append(all, name+"="); prefix != "" && strings.HasPrefix(name, prefix) {
 			directive |= cobra.ShellCompDirectiveNoSpace // its expression comes next

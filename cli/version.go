@@ -44,7 +44,7 @@ func runVersion(ctx context.Context, st *command.State, clientOnly bool) error {
 		}
 	}
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		if err := p.Print(output.Result{Value: v, Names: []string{v.Client}}); err != nil {
 			return err
 		}

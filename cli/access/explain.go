@@ -111,7 +111,7 @@ func runExplain(ctx context.Context, st *command.State, namespace string, q api.
 		return command.Named(err, asked(err, q))
 	}
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		return p.Print(output.Result{Value: x, Names: []string{"collection/" + x.Collection}})
 	}
 	f := output.NewFields()

@@ -103,7 +103,7 @@ func newDescribe(st *command.State) *cobra.Command {
 
 func describe(st *command.State, a *api.ActionDescription) error {
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		return p.Print(output.Result{Value: a, Names: []string{"action/" + a.Name}})
 	}
 	f := output.NewFields()

@@ -52,7 +52,7 @@ func runGet(ctx context.Context, st *command.State, id string) error {
 	}
 	e := page.Items[0]
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		return p.Print(output.Result{Value: e, Names: []string{"entry/" + e.ID}})
 	}
 	f := output.NewFields()

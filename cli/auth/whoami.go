@@ -34,7 +34,7 @@ func runWhoami(ctx context.Context, st *command.State) error {
 		return err
 	}
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		name := me.Kind
 		if me.Username != "" {
 			name = "user/" + me.Username

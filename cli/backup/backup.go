@@ -102,7 +102,7 @@ Without an ID, it is one that would be made now.`,
 
 func show(st *command.State, namespace string, a *api.BackupAnalysis) error {
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		name := "backup/" + namespace
 		if a.ID != "" {
 			name = command.SnapshotName + a.ID

@@ -41,7 +41,7 @@ func runDescribe(ctx context.Context, st *command.State, namespace, name string)
 		return err
 	}
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		return p.Print(output.Result{Value: col, Names: []string{"collection/" + col.Name}})
 	}
 	f := output.NewFields()

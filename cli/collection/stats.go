@@ -37,7 +37,7 @@ func runStats(ctx context.Context, st *command.State, namespace, name string) er
 		return err
 	}
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		return p.Print(output.Result{Value: stats, Names: []string{"collection/" + stats.Name}})
 	}
 	f := output.NewFields()

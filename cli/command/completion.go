@@ -13,9 +13,6 @@ import (
 	"github.com/svcctl/svc/pkg/client"
 )
 
-// FormatsAnnotation names the annotation of a command that lists its own -o formats, separated by spaces.
-const FormatsAnnotation = "formats"
-
 // completionTimeout bounds what a press of the tab key waits for, in all.
 const completionTimeout = time.Second
 
@@ -26,7 +23,7 @@ type CompleteFunc = func(cmd *cobra.Command, args []string, prefix string) ([]st
 func (st *State) Offer(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) []string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	if st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...) != nil {
+	if st.Prepare(cmd) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	st.completing = true
@@ -35,6 +32,14 @@ func (st *State) Offer(cmd *cobra.Command, ask func(ctx context.Context, c *clie
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return typeable(ask(ctx, c)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// offerOne is Offer for the only argument of a command.
+func (st *State) offerOne(cmd *cobra.Command, args []string, ask func(ctx context.Context, c *client.Client) []string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return st.Offer(cmd, ask)
 }
 
 // typeable leaves out the names that a service should not have: those with characters that the shell shows as they are, which would drive the terminal, or would
@@ -60,12 +65,7 @@ func (st *State) CompletePlace(collections bool) CompleteFunc {
 		return st.completeIn(collectionNames)
 	}
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
-			if len(args) > 0 {
-				return nil
-			}
-			return namespaces(ctx, c)
-		})
+		return st.offerOne(cmd, args, namespaces)
 	}
 }
 
@@ -101,19 +101,14 @@ func (st *State) completeIn(names func(ctx context.Context, c *client.Client, na
 	}
 }
 
-// CompleteNamespaces completes the value of -n.
+// CompleteNamespaces completes a namespace: the value of -n, and each argument of a command whose arguments are namespaces.
 func (st *State) CompleteNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return st.Offer(cmd, namespaces)
 }
 
-// CompleteNamespaceList completes namespaces, as many as there are arguments.
-func (st *State) CompleteNamespaceList(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	return st.CompleteNamespaces(cmd, nil, prefix)
-}
-
 // CompleteContexts completes the name of a context.
 func (st *State) CompleteContexts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 || st.Prepare(cmd, strings.Fields(cmd.Annotations[FormatsAnnotation])...) != nil {
+	if len(args) > 0 || st.Prepare(cmd) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	file, err := st.Settings()
@@ -172,30 +167,21 @@ func lines[T, W any](ctx context.Context, model client.Model[T, W], line func(T)
 
 // CompleteOrgs completes the slug of an organization.
 func (st *State) CompleteOrgs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
+	return st.offerOne(cmd, args, func(ctx context.Context, c *client.Client) []string {
 		return lines(ctx, c.Orgs(), func(o api.Org) string { return o.Slug + "\t" + o.Name })
 	})
 }
 
 // CompleteTeams completes the slug of a team.
 func (st *State) CompleteTeams(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
+	return st.offerOne(cmd, args, func(ctx context.Context, c *client.Client) []string {
 		return lines(ctx, c.Teams(), func(t api.Team) string { return t.Slug + "\t" + t.Name })
 	})
 }
 
 // CompleteUsers completes a username.
 func (st *State) CompleteUsers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
+	return st.offerOne(cmd, args, func(ctx context.Context, c *client.Client) []string {
 		return lines(ctx, c.Users(), func(u api.User) string { return u.Username + "\t" + u.Name })
 	})
 }

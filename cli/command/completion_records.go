@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,10 +57,7 @@ func (st *State) CompleteSearches(want int) CompleteFunc {
 
 // CompleteTokens completes the name of a token.
 func (st *State) CompleteTokens(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
+	return st.offerOne(cmd, args, func(ctx context.Context, c *client.Client) []string {
 		return lines(ctx, c.Tokens(), func(t api.Token) string { return t.Name + "\t" + strings.Join(t.Scopes, ", ") })
 	})
 }
@@ -145,10 +141,9 @@ func recordLine(record api.Record) string {
 	id, _ := members["id"].(string) // "" is left out
 	for _, name := range []string{"title", "name", "label", "slug", "username", "email"} {
 		if text, ok := members[name].(string); ok && text != "" {
-			return id + "\t" + string(firstOf([]rune(text), longestLabel))
+			runes := []rune(text)
+			return id + "\t" + string(runes[:min(len(runes), longestLabel)])
 		}
 	}
 	return id
 }
-
-func firstOf[T any](all []T, most int) []T { return slices.Clip(all[:min(len(all), most)]) }

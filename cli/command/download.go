@@ -113,7 +113,7 @@ func (st *State) Download(ctx context.Context, to Destination, name string, open
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	st.Notef("wrote %s (%s)%s", path, output.Size(n), madeOf(f))
-	if p := st.Printer(); f.Snapshot != "" && p.Format != output.FormatTable && p.Format != output.FormatWide {
+	if p := st.Printer(); f.Snapshot != "" && !p.ForPeople() {
 		return p.Print(output.Result{Value: downloaded{path, n, f.Snapshot, f.Run}, Names: []string{SnapshotName + f.Snapshot}})
 	}
 	return nil

@@ -66,7 +66,7 @@ func name[T, W any](ctx context.Context, n Names, model client.Model[T, W], ids 
 // table makes the table of items, with the names of what they refer to when somebody is to read it.
 func (m Model[T, W]) table(ctx context.Context, st *State, c *client.Client, items ...T) *output.Table {
 	p := st.Printer()
-	if m.Refs == nil || p.Structured() || p.Format == output.FormatName {
+	if m.Refs == nil || !p.ForPeople() {
 		return m.Table(st, nil, items...)
 	}
 	var all Refs

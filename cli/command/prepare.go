@@ -14,14 +14,21 @@ import (
 	"github.com/svcctl/svc/cli/output"
 )
 
-// Prepare takes what the flags leave open from the environment, and checks it. extraFormats are -o formats that only
-// the command has.
-func (st *State) Prepare(cmd *cobra.Command, extraFormats ...string) error {
+// FormatsAnnotation names the annotation of a command that lists its own -o formats, separated by spaces.
+const FormatsAnnotation = "formats"
+
+// OwnFormats are the -o formats that a command has beside those that all have.
+func OwnFormats(cmd *cobra.Command) []string {
+	return strings.Fields(cmd.Annotations[FormatsAnnotation])
+}
+
+// Prepare takes what the flags leave open from the environment, and checks it.
+func (st *State) Prepare(cmd *cobra.Command) error {
 	st.isSet, st.ctx = cmd.Flags().Changed, cmd.Context()
 	if err := st.fromEnvironment(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := st.prepareOutput(extraFormats); err != nil {
+	if err := st.prepareOutput(OwnFormats(cmd)); err != nil {
 		st.Flags.Output = output.FormatTable
 		return err
 	}
@@ -85,7 +92,7 @@ func envName(flag string) string {
 }
 
 // prepareOutput checks -o, --jq, --template and --sort-by.
-func (st *State) prepareOutput(extraFormats []string) (err error) {
+func (st *State) prepareOutput(ownFormats []string) (err error) {
 	f := &st.Flags
 	shape, err := output.ParseShape(f.Output, f.NoHeaders)
 	if err != nil {
@@ -112,7 +119,7 @@ func (st *State) prepareOutput(extraFormats []string) (err error) {
 	}
 	if shape != nil {
 		f.Output = output.FormatJSON
-	} else if err := output.CheckFormat(given, extraFormats...); err != nil {
+	} else if err := output.CheckFormat(given, ownFormats...); err != nil {
 		return Usagef("-o %s: %v", given, err)
 	}
 	if f.SortBy != "" {

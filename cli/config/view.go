@@ -26,7 +26,7 @@ func runView(st *command.State) error {
 		return err
 	}
 	p := st.Printer()
-	if p.Format == output.FormatTable || p.Format == output.FormatWide {
+	if p.ForPeople() {
 		p.Format = output.FormatYAML
 	}
 	return p.Print(output.Result{Value: f.Redacted(), Names: f.Names()})

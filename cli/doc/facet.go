@@ -69,7 +69,7 @@ func runFacet(ctx context.Context, opts *facetOptions) error {
 	}
 	st.FitTable(t)
 	p := st.Printer()
-	if err := p.Print(result); err != nil || p.Structured() || p.Format == output.FormatName {
+	if err := p.Print(result); err != nil || !p.ForPeople() {
 		return err
 	}
 	opts.notes(facets)

@@ -107,7 +107,7 @@ func recordID(r api.Record) string {
 // show prints one record: value by value as a table, else as it is.
 func show(st *command.State, at place, r api.Record) error {
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		return p.Print(output.Result{Value: r, Names: []string{at.Collection + "/" + recordID(r)}})
 	}
 	list, err := members(r)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -16,14 +15,12 @@ import (
 // jsonPath is the shape of -o jsonpath=: kubectl's.
 type jsonPath struct{ expr string }
 
-// NewJSONPath makes the shape of an expression as kubectl takes it: '{.items[*].name}', also without the braces. What is not there
+// newJSONPath makes the shape of an expression as kubectl takes it: '{.items[*].name}', also without the braces. What is not there
 // is nothing. A line break ends it, unless the expression writes one itself.
-func NewJSONPath(expr string) (Shape, error) {
-	p := jsonPath{relaxed(expr)}
-	if _, err := p.find(nil); err != nil {
-		return nil, err
-	}
-	return p, nil
+func newJSONPath(expr string) (p jsonPath, err error) {
+	p = jsonPath{relaxed(expr)}
+	_, err = p.find(nil)
+	return p, err
 }
 
 // relaxed puts braces around a path that has none, and a dot before its first name: name, .name and {.name} are one.
@@ -124,21 +121,17 @@ type columns struct {
 	noHeaders *bool // of the first table only: what follows goes on below it
 }
 
-// NewColumns makes the shape of NAME:PATH,…: a table with a row for each item of a list, or one for anything else.
-func NewColumns(spec string, noHeaders bool) (Shape, error) {
+// newColumns makes the shape of NAME:PATH,…: a table with a row for each item of a list, or one for anything else.
+func newColumns(spec string, noHeaders bool) (Shape, error) {
 	c := columns{noHeaders: &noHeaders}
 	for _, column := range splitColumns(spec) {
 		name, path, ok := strings.Cut(column, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" || strings.TrimSpace(path) == "" {
 			return nil, fmt.Errorf("%q is no column: %s", column, shapeExamples[FormatColumns])
 		}
-		shape, err := NewJSONPath(strings.TrimSpace(path))
+		p, err := newJSONPath(strings.TrimSpace(path))
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", name, err)
-		}
-		p, ok := shape.(jsonPath)
-		if !ok {
-			return nil, errors.New("a column is a path")
 		}
 		c.names, c.paths = append(c.names, name), append(c.paths, p)
 	}

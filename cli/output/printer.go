@@ -111,6 +111,11 @@ func (p Printer) Heading(title string) error {
 // Structured says that the output is for programs: json or yaml.
 func (p Printer) Structured() bool { return p.Format == FormatJSON || p.Format == FormatYAML }
 
+// ForPeople says that the output is for people, who may be shown more than one table: table, which is the format where none is chosen, or wide.
+func (p Printer) ForPeople() bool {
+	return p.Format == "" || p.Format == FormatTable || p.Format == FormatWide
+}
+
 // JSON writes v with two spaces of indentation.
 func (p Printer) JSON(v any) error {
 	raw, err := encode(v)

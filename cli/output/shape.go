@@ -38,9 +38,13 @@ func ParseShape(format string, noHeaders bool) (Shape, error) {
 	}
 	switch name {
 	case FormatJSONPath:
-		return NewJSONPath(expr)
+		p, err := newJSONPath(expr)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
 	case FormatColumns:
-		return NewColumns(expr, noHeaders)
+		return newColumns(expr, noHeaders)
 	}
 	return NewTemplate(expr)
 }

@@ -3,7 +3,6 @@ package output
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -26,13 +25,9 @@ type OrderUse struct {
 // ParseOrder reads a path in the items of lists, as kubectl has it (.createdAt, {.name} or name), with - before it for descending.
 func ParseOrder(text string, use *OrderUse) (Order, error) {
 	path, desc := strings.CutPrefix(text, "-")
-	shape, err := NewJSONPath(path)
+	p, err := newJSONPath(path)
 	if err != nil {
 		return Order{}, err
-	}
-	p, ok := shape.(jsonPath)
-	if !ok {
-		return Order{}, errors.New("want a path")
 	}
 	return Order{path: p, desc: desc, use: use}, nil
 }

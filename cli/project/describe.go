@@ -58,7 +58,7 @@ func runDescribe(ctx context.Context, st *command.State, namespace string) error
 		return err
 	}
 	printer := st.Printer()
-	if printer.Structured() || printer.Format == output.FormatName {
+	if !printer.ForPeople() {
 		return printer.Print(output.Result{Value: d, Names: []string{"project/" + p.Namespace}})
 	}
 	f := output.NewFields()

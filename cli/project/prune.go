@@ -164,7 +164,7 @@ func prune(ctx context.Context, opts *applyOptions, c *client.Client, gone []api
 			st.Notef("project %s is unregistered; its data stays", p.Namespace)
 		}
 		printer := st.Printer()
-		if printer.Format == output.FormatTable || printer.Format == output.FormatWide {
+		if printer.ForPeople() {
 			continue
 		}
 		if err := printer.Print(output.Result{Value: pruned{p.Namespace, p.ConfigFile, !opts.DryRun}, Names: []string{"project/" + p.Namespace}}); err != nil {

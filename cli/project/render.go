@@ -137,7 +137,7 @@ func runExplain(st *command.State, path string) error {
 		return err
 	}
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		return p.Print(output.Result{Value: x, Names: []string{x.Path}})
 	}
 	f := output.NewFields()

@@ -113,7 +113,7 @@ func runStatusWatch(ctx context.Context, opts *statusOptions) error {
 
 func showStatus(st *command.State, p *api.Project, status *api.ProjectStatus) error {
 	printer := st.Printer()
-	if printer.Structured() || printer.Format == output.FormatName {
+	if !printer.ForPeople() {
 		return printer.Print(output.Result{Value: status, Names: []string{"project/" + p.Namespace}})
 	}
 	f := output.NewFields()

@@ -46,7 +46,7 @@ func (r *testResults) showCase(c report.Case) error {
 			}) + "\n"
 		}
 		return out.writeTo(p.W)
-	case p.Format != output.FormatTable && p.Format != output.FormatWide:
+	case !p.ForPeople():
 		return nil
 	}
 	if n := len(r.Cases); n == 1 || r.Cases[n-2].File != c.File {

@@ -40,7 +40,7 @@ func runTree(ctx context.Context, st *command.State, namespace string) error {
 		return err
 	}
 	printer := st.Printer()
-	if printer.Structured() || printer.Format == output.FormatName {
+	if !printer.ForPeople() {
 		var names []string
 		root.Walk(func(_ string, n tree.Node) { names = append(names, n.Kind+"/"+n.Name) })
 		return printer.Print(output.Result{Value: root, Names: names})

@@ -29,7 +29,7 @@ gives the status of a project as an object a line. svcctl project events --watch
   svcctl project watch blog shop
   svcctl project watch -o json --jq '[.namespace, .phase] | @tsv'`,
 		Args:              command.Args(cobra.ArbitraryArgs),
-		ValidArgsFunction: st.CompleteNamespaceList,
+		ValidArgsFunction: st.CompleteNamespaces,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), st, args) },
 	}
 }

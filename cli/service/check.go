@@ -38,7 +38,7 @@ not take the credential or a right is missing, 5 for a project that is not there
   svcctl check --pre
   svcctl check blog --right project.reload --strict -o json`,
 		Args:              command.Args(cobra.ArbitraryArgs),
-		ValidArgsFunction: st.CompleteNamespaceList,
+		ValidArgsFunction: st.CompleteNamespaces,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Namespaces = args
 			if opts.Pre && len(args)+len(opts.Rights) > 0 {

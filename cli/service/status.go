@@ -160,7 +160,7 @@ func readProject(ctx context.Context, c *client.Client, p api.Project) (projectS
 
 func (s status) print(st *command.State) error {
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		var names []string
 		for _, project := range s.Projects {
 			names = append(names, "project/"+project.Namespace)

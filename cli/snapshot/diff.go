@@ -142,7 +142,7 @@ func showDiff(st *command.State, value any, d *api.SnapshotDiff) (more bool, err
 		more = more || c.More
 	}
 	st.FitTable(counts)
-	if err := p.Print(result); err != nil || p.Structured() || p.Format == output.FormatName {
+	if err := p.Print(result); err != nil || !p.ForPeople() {
 		return more, err
 	}
 	if st.OutWidth > 0 && p.Format == output.FormatTable {

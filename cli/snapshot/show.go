@@ -35,7 +35,7 @@ link to one that was there already.`,
 
 func show(st *command.State, s *api.Snapshot, files bool) error {
 	p := st.Printer()
-	if p.Structured() || p.Format == output.FormatName {
+	if !p.ForPeople() {
 		return p.Print(output.Result{Value: s, Names: []string{command.SnapshotName + s.ID}})
 	}
 	f := output.NewFields()

@@ -188,7 +188,7 @@ func (f *follower) print(ctx context.Context, run *api.Run) error {
 	}
 	if run.Status != api.RunSucceeded {
 		told := *run
-		if f.st.Flags.Output == "" || f.st.Flags.Output == output.FormatTable || f.st.Flags.Output == output.FormatWide {
+		if f.st.Printer().ForPeople() {
 			told.Error = withoutFound(run, &result)
 		}
 		err := runs.Failed(&told, hintOf(run, f.namespace))
