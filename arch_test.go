@@ -197,7 +197,7 @@ var libraries = map[string]string{
 	"golang.org/x/crypto":                   "auth",
 	"k8s.io/client-go":                      "controller /cli/output",
 	"github.com/itchyny/gojq":               "/cli/output",
-	"github.com/google/renameio/v2":         "app /cli",
+	"github.com/google/renameio/v2":         "app",
 	"github.com/KimMachineGun/automemlimit": "app",
 	"github.com/gofrs/flock":                "/cli store/mongotest embedding/local/minilm snapshot",
 	"github.com/olekukonko/tablewriter":     "/cli/output",

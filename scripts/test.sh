@@ -19,6 +19,9 @@ fi
 # With -race, vet looks at what go test compiles anyway; without it, all is compiled twice.
 # shellcheck disable=SC2086 # lists of packages and flags are meant to split
 "$go" vet $race $pkgs || exit 1
+if [ "$pkgs" = ./... ] && [ -z "${TESTFLAGS:-}" ]; then # svcctl is released for Windows, too, where none of this runs
+	CGO_ENABLED=0 GOOS=windows "$go" build -o /dev/null ./cmd/svcctl || exit 1
+fi
 if command -v golangci-lint >/dev/null 2>&1; then
 	# shellcheck disable=SC2086
 	golangci-lint run $pkgs || exit 1

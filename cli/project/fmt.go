@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
@@ -116,5 +115,16 @@ func replace(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, data, info.Mode().Perm())
+	f, err := output.CreateFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Chmod(info.Mode().Perm()); err != nil {
+		return err
+	}
+	return f.Commit()
 }

@@ -3,7 +3,6 @@ package media
 import (
 	"context"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -31,7 +30,7 @@ func (b *barrier) pass() (leave func(), ok bool, err error) {
 		return nil, false, nil
 	}
 	if b.passing == 0 {
-		if ok, err := b.claims.lock(b.at, syscall.F_RDLCK); !ok {
+		if ok, err := b.claims.lock(b.at, shared); !ok {
 			return nil, false, err
 		}
 	}
@@ -40,7 +39,7 @@ func (b *barrier) pass() (leave func(), ok bool, err error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.passing--; b.passing == 0 {
-			_, _ = b.claims.lock(b.at, syscall.F_UNLCK) // that can't fail
+			_, _ = b.claims.lock(b.at, unlocked) // that can't fail
 		}
 	}, true, nil
 }
@@ -74,7 +73,7 @@ func (b *barrier) close(ctx context.Context) (open func(), err error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.closing = false
-		_, _ = b.claims.lock(b.at, syscall.F_UNLCK) // that can't fail
+		_, _ = b.claims.lock(b.at, unlocked) // that can't fail
 	}, nil
 }
 
@@ -89,7 +88,7 @@ func (b *barrier) tryClose(ours *bool) (bool, error) {
 	if b.passing > 0 {
 		return false, nil
 	}
-	return b.claims.lock(b.at, syscall.F_WRLCK)
+	return b.claims.lock(b.at, exclusive)
 }
 
 // closedHere says that this process keeps others from passing.

@@ -2,11 +2,9 @@ package media
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -40,7 +38,7 @@ func openClaims(root *os.Root) (*claims, error) {
 		return nil, err
 	}
 	c := &claims{file: file, held: map[int64]*claim{}}
-	if _, err := c.lock(0, syscall.F_UNLCK); err != nil {
+	if _, err := c.lock(0, unlocked); err != nil {
 		c.file = nil
 		return c, file.Close()
 	}
@@ -86,7 +84,7 @@ func (c *claims) tryShare(at int64) (bool, error) {
 	defer c.mu.Unlock()
 	cl := c.held[at]
 	if cl == nil {
-		if done, err := c.lock(at, syscall.F_RDLCK); !done {
+		if done, err := c.lock(at, shared); !done {
 			return false, err
 		}
 		cl = &claim{}
@@ -116,7 +114,7 @@ func (c *claims) exclude(folder string) (end func(), ok bool, err error) {
 	if cl != nil && cl.exclusive { // for another record of the same byte
 		return nil, false, nil
 	}
-	if ok, err := c.lock(at, syscall.F_WRLCK); !ok {
+	if ok, err := c.lock(at, exclusive); !ok {
 		return nil, false, err
 	}
 	if cl == nil {
@@ -137,10 +135,10 @@ func (c *claims) settle(at int64, cl *claim) {
 	switch {
 	case cl.exclusive:
 	case cl.uploads > 0:
-		_, _ = c.lock(at, syscall.F_RDLCK) // less than it has: that can't fail
+		_, _ = c.lock(at, shared) // less than it has: that can't fail
 	default:
 		delete(c.held, at)
-		_, _ = c.lock(at, syscall.F_UNLCK)
+		_, _ = c.lock(at, unlocked)
 	}
 }
 
@@ -149,16 +147,5 @@ func (c *claims) lock(at int64, kind int16) (bool, error) {
 	if c.file == nil {
 		return true, nil
 	}
-	for {
-		err := syscall.FcntlFlock(c.file.Fd(), setLock, &syscall.Flock_t{Type: kind, Start: at, Len: 1})
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, syscall.EINTR):
-		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
-			return false, nil
-		default:
-			return false, err
-		}
-	}
+	return lockByte(c.file, at, kind)
 }
