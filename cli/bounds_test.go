@@ -349,3 +349,39 @@ func TestWorkTakesItsTime(t *testing.T) {
 		})
 	}
 }
+
+// TestSnapshotTimeout: --timeout bounds what comes before the run, too, where --request-timeout does not.
+func TestSnapshotTimeout(t *testing.T) {
+	t.Parallel()
+	for line, silent := range map[string]string{
+		"snapshot create blog":       http.MethodGet + " /profiles",
+		"snapshot create blog daily": http.MethodPost + " ",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			over := make(chan struct{})
+			s := &snapshotService{run: snapshotRun("snapshot", "succeeded", nil)}
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method+" "+strings.TrimPrefix(r.URL.Path, inSnaps) == silent {
+					<-over
+					return
+				}
+				s.ServeHTTP(w, r)
+			})
+			t.Cleanup(func() { close(over) })
+			p := start(t, address)
+			ended := make(chan int, 1)
+			go func() {
+				ended <- p.run(t, append(strings.Fields(line), "--timeout", "50ms", "--request-timeout", "0")...)
+			}()
+			select {
+			case code := <-ended:
+				if code != command.ExitTimeout {
+					t.Errorf("exit code %d: %s", code, p.err.String())
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("it goes on waiting")
+			}
+		})
+	}
+}

@@ -8,12 +8,10 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,8 +30,7 @@ import (
 
 // svcctl is the program, as testscript runs it.
 func svcctl() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := cli.Signals()
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	width := func(f *os.File) int {
 		columns, _, _ := term.GetSize(int(f.Fd())) // 0 when it is no terminal

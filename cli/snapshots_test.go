@@ -198,7 +198,7 @@ func TestSnapshotStreamThatBreaks(t *testing.T) {
 func TestLeaveSnapshotRun(t *testing.T) {
 	t.Parallel()
 	const hint = "svcctl snapshot attach blog " + runID + " comes back to it"
-	s := &snapshotService{run: snapshotRun("snapshot", "running", nil), hold: true, opened: make(chan struct{}, 2)}
+	s := &snapshotService{run: snapshotRun("snapshot", "running", nil), hold: true, opened: make(chan struct{}, 3)}
 	address := serve(t, s.ServeHTTP)
 	ctx, interrupt := context.WithCancel(t.Context())
 	go func() { <-s.opened; interrupt() }()
@@ -212,6 +212,10 @@ func TestLeaveSnapshotRun(t *testing.T) {
 	p = start(t, address)
 	if code := p.run(t, "snapshot", "attach", "blog", runID, "--timeout", "10ms"); code != command.ExitTimeout || !strings.Contains(p.err.String(), hint) {
 		t.Errorf("--timeout: exit code %d, %s", code, p.err.String())
+	}
+	p = start(t, address)
+	if code := p.run(t, "snapshot", "create", "blog", "daily", "--timeout", "50ms"); code != command.ExitTimeout || !strings.Contains(p.err.String(), hint) {
+		t.Errorf("create --timeout: exit code %d, %s", code, p.err.String())
 	}
 	p = start(t, address)
 	if code := p.run(t, "snapshot", "create", "blog", "daily", "--no-wait", "-o", "name"); code != 0 || p.out.String() != "run/"+runID+"\n" || !strings.Contains(p.err.String(), hint) {

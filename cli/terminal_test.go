@@ -3,8 +3,10 @@ package cli_test
 import (
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -80,9 +82,26 @@ func converse(screen io.ReadWriter, typed []string) (out []byte, err error) {
 	}
 }
 
-// Whoever interrupts the question for a password has a terminal that shows what they type.
+// Whoever interrupts the question for a password has a terminal that shows what they type, and so has whoever comes to it behind a hangup.
 func TestInterruptedPassword(t *testing.T) {
 	t.Parallel()
+	for name, interrupt := range map[string]func(screen io.Writer, svcctl *os.Process) error{
+		"Ctrl-C": func(screen io.Writer, _ *os.Process) error {
+			_, err := io.WriteString(screen, "\x03")
+			return err
+		},
+		"SIGTERM": func(_ io.Writer, svcctl *os.Process) error { return svcctl.Signal(syscall.SIGTERM) },
+		"SIGHUP":  func(_ io.Writer, svcctl *os.Process) error { return svcctl.Signal(syscall.SIGHUP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testInterruptedPassword(t, interrupt)
+		})
+	}
+}
+
+func testInterruptedPassword(t *testing.T, interrupt func(screen io.Writer, svcctl *os.Process) error) {
+	t.Helper()
 	path, err := exec.LookPath("svcctl")
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +130,7 @@ func TestInterruptedPassword(t *testing.T) {
 			t.Fatalf("%s: %v", out, err)
 		}
 	}
-	if _, err := screen.WriteString("\x03"); err != nil {
+	if err := interrupt(screen, cmd.Process); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != command.ExitInterrupted {
@@ -122,5 +141,70 @@ func TestInterruptedPassword(t *testing.T) {
 	}
 	if err := errors.Join(screen.Close(), inside.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A terminal that goes away ends svcctl, and leaves no part of a file behind; where its signal is ignored, as nohup has it, svcctl goes on.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("svcctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "the beginning, and the end"
+	for _, nohup := range []bool{false, true} {
+		t.Run("nohup "+strconv.FormatBool(nohup), func(t *testing.T) {
+			t.Parallel()
+			begun, goOn := make(chan struct{}), make(chan struct{})
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+				_, _ = io.WriteString(w, text[:9]) // svcctl may have gone
+				_ = http.NewResponseController(w).Flush()
+				close(begun)
+				select {
+				case <-goOn:
+				case <-r.Context().Done():
+				}
+				_, _ = io.WriteString(w, text[9:])
+			})
+			dir := t.TempDir()
+			args := []string{path, "asset", "get", "blog", "texts", "a.txt", "-f", filepath.Join(dir, "a.txt")}
+			if nohup {
+				args = append([]string{"sh", "-c", `trap "" HUP; exec "$@"`, "sh"}, args...)
+			}
+			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "SVCCTL_SERVER=" + address, raceOptions + "=" + os.Getenv(raceOptions)}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+			defer late.Stop()
+			<-begun
+			for files := 0; files == 0; time.Sleep(time.Millisecond) { // of which it has begun one
+				entries, err := os.ReadDir(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				files = len(entries)
+			}
+			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			if nohup {
+				close(goOn)
+			}
+			err := cmd.Wait()
+			entries, readErr := os.ReadDir(dir)
+			if readErr != nil {
+				t.Fatal(readErr)
+			}
+			wantCode, wantFiles := command.ExitInterrupted, 0
+			if nohup {
+				wantCode, wantFiles = 0, 1
+			}
+			if code := cmd.ProcessState.ExitCode(); code != wantCode || len(entries) != wantFiles {
+				t.Errorf("exit code %d, %v; there are %v", code, err, entries)
+			}
+		})
 	}
 }

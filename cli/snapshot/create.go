@@ -37,14 +37,14 @@ at one moment, while everything goes on.` + Waiting,
 }
 
 func runCreate(ctx context.Context, st *command.State, c *client.Client, opts *createOptions) error {
+	starting, cancel := command.WithTimeout(ctx, opts.Wait.Timeout)
+	defer cancel()
 	if opts.Profile == "" {
 		var err error
-		if opts.Profile, err = onlyProfile(ctx, c, opts.Namespace); err != nil {
+		if opts.Profile, err = onlyProfile(starting, c, opts.Namespace); err != nil {
 			return err
 		}
 	}
-	starting, cancel := command.WithTimeout(ctx, opts.Wait.Timeout)
-	defer cancel()
 	run, err := c.CreateSnapshot(starting, opts.Namespace, strings.TrimPrefix(opts.Profile, "profile/"))
 	if err != nil {
 		return err

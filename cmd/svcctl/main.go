@@ -4,9 +4,7 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -34,16 +32,8 @@ func main() {
 }
 
 func run() int {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it. A terminal that goes away leaves no half-written file behind
-		ends = append(ends, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	ctx, stop := cli.Signals()
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	// Without this a closed stdout (svcctl … | head) would kill the process; so it is an error that means success. It is not ignored, which plugins and
-	// editors would inherit: a shell script among them could not have head end what writes to it.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	home, _ := os.UserHomeDir() // without a home, there is no contexts file but one that is named
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	width := func(f *os.File) int {
