@@ -114,7 +114,17 @@ func (s *service) handler() http.Handler {
 			_, _ = w.Write(body) // the client may have gone
 		})
 	}
-	mux.HandleFunc("GET "+api.RootReady, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"ok"}`) })
+	mux.HandleFunc("GET "+api.RootReady, func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if problem, failed := s.fail[api.RootReady]; failed {
+			w.Header().Set("Content-Type", api.MediaProblem)
+			w.WriteHeader(problem.Status)
+			_ = json.NewEncoder(w).Encode(problem) // the client may have gone
+			return
+		}
+		fmt.Fprint(w, `{"status":"ok"}`)
+	})
 	give("GET /version", func(*http.Request) any { return api.Version{Version: "v1.2.3"} })
 	give("GET /me", func(*http.Request) any {
 		if s.me != nil {

@@ -173,6 +173,24 @@ func TestServiceThatGoesAway(t *testing.T) {
 	})
 }
 
+// TestCredentialThatEnds: that is said, and not that the service is not well.
+func TestCredentialThatEnds(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
+		term.shows(t, "v1.2.3", "ann  ready")
+		denied := api.Problem{Status: 403, Code: "permission_denied", Detail: "permission denied"}
+		term.change(func() {
+			term.fail = map[string]api.Problem{api.RootReady: denied, "/version": denied, "/project": denied, "/me": denied}
+		})
+		term.Wait(10 * time.Second)
+		term.shows(t, "v1.2.3", "ann  credential refused", "Phase Ready", "error, trying again in", "permission denied")
+		term.change(func() { term.fail = nil }) // as of a program that gives tokens, which is asked again
+		term.Wait(20 * time.Second)
+		term.shows(t, "v1.2.3", "ann  ready")
+		term.hides(t, "error")
+	})
+}
+
 func TestRegenerate(t *testing.T) {
 	t.Parallel()
 	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {

@@ -37,7 +37,7 @@ func (m *Model) readAbout() tea.Cmd {
 	return m.tasks.do(m.tasks.ctx, func(ctx context.Context) tea.Msg {
 		a := known
 		a.health, a.tone = health(m.cfg.Client.Ready(ctx))
-		if known.health != "" && a.health != known.health { // perhaps another version was started
+		if known.health != "" && known.health != healthRefused && a.health != known.health && a.health != healthRefused { // perhaps another version was started
 			a.version = ""
 		}
 		if v, err := m.version(ctx, a.version); err == nil {
@@ -50,11 +50,16 @@ func (m *Model) readAbout() tea.Cmd {
 	})
 }
 
+// healthRefused is the word for a service that answers nobody with such a credential, as when that has ended.
+const healthRefused = "credential refused"
+
 // health is the word for an answer to the question whether the service is ready.
 func health(err error) (string, output.Tone) {
 	switch {
 	case err == nil:
 		return "ready", output.ToneGood
+	case client.IsStatus(err, http.StatusUnauthorized), client.IsStatus(err, http.StatusForbidden):
+		return healthRefused, output.ToneBad
 	case client.IsStatus(err, http.StatusServiceUnavailable):
 		return "not ready", output.ToneWarn
 	}
@@ -85,7 +90,7 @@ func (m *Model) who(ctx context.Context) (string, *api.Me) {
 	case client.IsStatus(err, http.StatusForbidden) && m.cfg.OfCollection: // which only their project knows
 		return "collection token", nil
 	case client.IsStatus(err, http.StatusForbidden):
-		return "credential refused", nil
+		return healthRefused, nil
 	case err != nil:
 		return "", nil
 	}
@@ -125,7 +130,7 @@ func (m *Model) header() []string {
 		left = append(left, output.Escape(m.about.version))
 	}
 	var right []string
-	if m.about.who != "" {
+	if m.about.who != "" && m.about.who != m.about.health {
 		right = append(right, output.Escape(m.about.who))
 	}
 	if m.about.health == "" {
