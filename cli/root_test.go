@@ -508,7 +508,7 @@ func TestImportInterrupted(t *testing.T) {
 	if code := p.run(t, "doc", "import", "blog", "articles", "-f", "-", "--batch", "2", "--retry-for", "0"); code != command.ExitUnreachable {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"2 records were written before; --skip 2 goes on there", "records 3 to 4 were on their way"} {
+	for _, want := range []string{"written before: 2 records; --skip 2 goes on there", "records 3 to 4 were on their way"} {
 		if !strings.Contains(p.err.String(), want) {
 			t.Errorf("%q is missing in %s", want, p.err.String())
 		}

@@ -184,7 +184,7 @@ func (st *State) GivenNamespace() string {
 // Group makes a noun: a command that only holds verbs. An unknown verb is a usage error in place of a help text.
 func Group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Example: verbs[0].Example,
+		Use: use, Short: short, Example: firstExamples(verbs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -195,6 +195,23 @@ func Group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	}
 	cmd.AddCommand(verbs...)
 	return cmd
+}
+
+// shownExamples is how many verbs of a group show how they are used, in its help.
+const shownExamples = 4
+
+// firstExamples gives the first example of each of the first verbs, or all of the only one.
+func firstExamples(verbs []*cobra.Command) string {
+	if len(verbs) == 1 {
+		return verbs[0].Example
+	}
+	var out []string
+	for _, verb := range verbs[:min(len(verbs), shownExamples)] {
+		if first, _, _ := strings.Cut(verb.Example, "\n"); first != "" {
+			out = append(out, first)
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // Confirm asks before something that can't be undone. Without a terminal, --yes must be given.

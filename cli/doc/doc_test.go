@@ -151,7 +151,8 @@ func TestReadRecords(t *testing.T) {
 		{in: `[{"a":1},{"a":`, want: `{"a":1}`, err: "record 2: "},
 		{in: `[{"a":1}`, want: `{"a":1}`, err: "after record 1: "},
 		{in: `[{"a":1}] x`, want: `{"a":1}`, err: "more text"},
-		{in: "nonsense", err: "record 1: "},
+		{in: "nonsense", err: "record 1: NDJSON begins with {, and a JSON list with [, not with 'n'"},
+		{in: "title: of a record in YAML", err: "svcctl doc create a record in YAML"},
 	} {
 		var got []string
 		errText := ""

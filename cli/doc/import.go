@@ -281,9 +281,9 @@ func (im *importer) interrupted(err error) error {
 	case dry:
 		st.Notef("a dry run: nothing was written; it has not gone behind record %d", im.next-1)
 	case im.state.saved:
-		st.Notef("%d records were written; the same command goes on there, by %s", written, im.opts.State)
+		st.Notef("written: %s; the same command goes on there, by %s", output.Count(int(written), "record"), im.opts.State)
 	case written > 0:
-		st.Notef("%d records were written before; --skip %d goes on there", written, im.next-1)
+		st.Notef("written before: %s; --skip %d goes on there", output.Count(int(written), "record"), im.next-1)
 	}
 	if lost(err) && !dry && len(im.batch) > 0 && im.opts.Upsert == "" && !im.state.saved {
 		st.Notef("records %d to %d were on their way: whether they were created is not known", im.next, im.next+len(im.batch)-1)

@@ -18,8 +18,8 @@ import (
 // NewCmd makes svcctl doc.
 func NewCmd(st *command.State) *cobra.Command {
 	cmd := command.Group("doc", "Read and write records",
-		newList(st, nil), newGet(st, nil), newCreate(st, nil), newUpdate(st, nil), newReplace(st, nil), newPatch(st, nil),
-		newEdit(st, nil), newDelete(st, nil), newCount(st, nil), newFacet(st, nil), newWatch(st, nil),
+		newList(st, nil), byName(newGet(st, nil)), newCreate(st, nil), byName(newUpdate(st, nil)), byName(newReplace(st, nil)), byName(newPatch(st, nil)),
+		byName(newEdit(st, nil)), byName(newDelete(st, nil)), newCount(st, nil), newFacet(st, nil), newWatch(st, nil),
 		newImport(st, nil), newExport(st, nil))
 	cmd.Aliases = []string{"record"}
 	return cmd

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/pkg/api"
@@ -12,6 +15,27 @@ import (
 
 // idForm is what ids look like.
 var idForm = regexp.MustCompile(`^[0-9a-fA-F]{24}$`)
+
+// byName lets a verb on one record take COLLECTION/ID in the place of both, which is what -o name prints.
+func byName(cmd *cobra.Command) *cobra.Command {
+	check, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return check(cmd, apart(args)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, apart(args)) }
+	return cmd
+}
+
+// apart takes the name of a record that comes last apart.
+func apart(args []string) []string {
+	if len(args) == 0 {
+		return args
+	}
+	before := args[: len(args)-1 : len(args)-1]
+	collection, id, ok := strings.Cut(args[len(args)-1], "/")
+	if !ok || !idForm.MatchString(id) {
+		return args
+	}
+	return append(before, collection, id)
+}
 
 // oneOrOnly reads [NAMESPACE] COLLECTION [ID]. Without an id it is the record of a singleton. Two arguments are a collection
 // and an id where a namespace is known, or else a namespace and a collection.

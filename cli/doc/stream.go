@@ -26,11 +26,14 @@ func readRecords(r io.Reader) iter.Seq2[api.Record, error] {
 			return
 		}
 		dec := json.NewDecoder(br)
-		if first == '[' {
+		switch first {
+		case '[':
 			readArray(dec, yield)
-			return
+		case '{':
+			readObjects(dec, yield)
+		default:
+			yield(nil, fmt.Errorf("record 1: NDJSON begins with {, and a JSON list with [, not with %q: --format csv reads CSV, svcctl doc create a record in YAML", first))
 		}
-		readObjects(dec, yield)
 	}
 }
 

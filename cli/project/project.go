@@ -16,9 +16,9 @@ import (
 // NewCmd makes svcctl project.
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("project", "Register projects, and see how they do",
-		newList(st), newGet(st), newStatus(st, nil), newDescribe(st), newTree(st), newWatch(st), newRegister(st, nil), newUpdate(st, nil), newUnregister(st, nil), newEnable(st, true),
-		newEnable(st, false), newSuspend(st, true), newSuspend(st, false), newReload(st, nil), newDiff(st, nil), newDrift(st), newApply(st, nil), newHistory(st), newRollback(st, nil), newEvents(st, nil), newWait(st, nil),
-		newInit(st), newValidate(st, nil), newFmt(st, nil), newRender(st, nil), newTest(st, nil), newSchema(st), newExplain(st), newTypes(st))
+		newInit(st), newApply(st, nil), newList(st), newStatus(st, nil), newGet(st), newDescribe(st), newTree(st), newWatch(st), newRegister(st, nil), newUpdate(st, nil), newUnregister(st, nil), newEnable(st, true),
+		newEnable(st, false), newSuspend(st, true), newSuspend(st, false), newReload(st, nil), newDiff(st, nil), newDrift(st), newHistory(st), newRollback(st, nil), newEvents(st, nil), newWait(st, nil),
+		newValidate(st, nil), newFmt(st, nil), newRender(st, nil), newTest(st, nil), newSchema(st), newExplain(st), newTypes(st))
 }
 
 // NewTop makes the verbs that users of kubectl look for at the top, which are those of svcctl project by another way.

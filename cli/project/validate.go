@@ -132,7 +132,11 @@ func locate(path string) (dir, entry string, err error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", command.Usagef("%s: there is no such file or directory", path)
+		e := &command.Error{Exit: command.ExitUsage, Code: "usage", Message: path + ": there is no such file or directory"}
+		if schema.IsNamespace(path) { // of a project, as other verbs take it
+			e.Hint = "it takes a directory; svcctl project status " + path + " tells of a project that is registered"
+		}
+		return "", "", e
 	}
 	if err != nil {
 		return "", "", command.Usagef("%v", err)

@@ -55,6 +55,8 @@ For a whole client, give the document to a generator (svcctl openapi). Types of 
 
 func (opts *options) check() error {
 	switch {
+	case opts.Lang == "":
+		return command.Usagef("--lang is missing: want ts or go")
 	case opts.Lang != "ts" && opts.Lang != "go":
 		return command.Usagef("--lang %s: want ts or go", opts.Lang)
 	case opts.Lang == "ts" && opts.Package != "":

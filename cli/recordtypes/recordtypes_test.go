@@ -166,7 +166,7 @@ func TestOptions(t *testing.T) {
 	for _, tt := range []struct {
 		args, want string
 	}{
-		{"", "want ts or go"}, {"--lang java", "want ts or go"}, {"--lang ts --package x", "--package is for --lang go"}, {"--lang go --package a-b", "want the name of a Go package"},
+		{"", "--lang is missing: want ts or go"}, {"--lang java", "want ts or go"}, {"--lang ts --package x", "--package is for --lang go"}, {"--lang go --package a-b", "want the name of a Go package"},
 		{"--lang go --package func", "want the name of a Go package"},
 	} {
 		st := commandtest.State(t)

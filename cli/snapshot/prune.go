@@ -70,7 +70,11 @@ func runPrune(ctx context.Context, st *command.State, c *client.Client, opts *pr
 			return showDecisions(st, plan, plan.Items)
 		}
 		if goes == 0 {
-			st.Notef("nothing is to be removed of %s", output.Count(len(plan.Items), "snapshot"))
+			if len(plan.Items) == 0 {
+				st.Notef("nothing is to be removed: there are no snapshots by a profile with a retention; --dry-run says of each why it stays")
+			} else {
+				st.Notef("nothing is to be removed of %s", output.Count(len(plan.Items), "snapshot"))
+			}
 			return showDecisions(st, plan, plan.Items)
 		}
 		if err := st.Confirm(opts.Yes, fmt.Sprintf("Remove %d of %s of %s?", goes, output.Count(len(plan.Items), "snapshot"), opts.Namespace)); err != nil {

@@ -14,8 +14,8 @@ import (
 // NewCmd makes svcctl snapshot.
 func NewCmd(st *command.State) *cobra.Command {
 	return command.Group("snapshot", "Take, check, compare, restore and prune copies of a project",
-		newProfiles(st), newCreate(st, nil), newList(st), newShow(st), newDiff(st, nil), newVerify(st, nil), newDrill(st, nil), newPin(st), newUnpin(st), newDelete(st),
-		newRestore(st, nil), newPrune(st, nil), newExport(st), newImport(st), newRuns(st), newCancel(st), newAttach(st))
+		newCreate(st, nil), newList(st), newDiff(st, nil), newRestore(st, nil), newProfiles(st), newShow(st), newVerify(st, nil), newDrill(st, nil), newPin(st), newUnpin(st), newDelete(st),
+		newPrune(st, nil), newExport(st), newImport(st), newRuns(st), newCancel(st), newAttach(st))
 }
 
 // onSnapshot makes a verb that is about one snapshot. Without its id it says which there are.

@@ -80,6 +80,7 @@ func showGenerated(st *command.State, u *api.User, password string) error {
 	}
 	t := output.NewTable("USERNAME", "PASSWORD")
 	t.Row(u.Username, password)
+	st.Notef("keep the password, it is not shown again; svcctl login %s asks for it", u.Username)
 	return st.Printer().Print(output.Result{
 		Value: struct {
 			*api.User
