@@ -242,8 +242,8 @@ func (w *troubled) tells(t *testing.T, run string, forward bool, done []byte) {
 	}
 }
 
-// leaves wants nothing to be left of restores but the snapshots that they have taken.
-func (w *troubled) leaves(t *testing.T) {
+// leaves wants nothing to be left of restores but the snapshots that they have taken, all of which but those that stay are looked into.
+func (w *troubled) leaves(t *testing.T, stay ...string) {
 	t.Helper()
 	w.f.mu.Lock()
 	defer w.f.mu.Unlock()
@@ -272,7 +272,9 @@ func (w *troubled) leaves(t *testing.T) {
 		t.Error(err)
 	}
 	for _, info := range list {
-		w.verify(info)
+		if !slices.Contains(stay, info.ID) {
+			w.verify(info)
+		}
 	}
 }
 
@@ -349,7 +351,11 @@ func (w *troubled) each(t *testing.T, o snapshot.RestoreOptions, stays bool, fir
 		if err := w.reaches(); err != nil {
 			t.Fatalf("operation %d leaves the project shut: %v", at, err)
 		}
-		w.leaves(t)
+		var stay []string
+		if reached && (ends[false]+ends[true])%8 > 0 { // what is wrong in them stays so, and all is looked into every now and then
+			stay = []string{info.ID, old.ID}
+		}
+		w.leaves(t, stay...)
 		if t.Failed() {
 			t.Fatalf("operation %d: %v", at, err)
 		}

@@ -152,16 +152,31 @@ func writeState(root *folder.Folder, at string, state State) error {
 // encode gives the bytes of a state, which are no more than are read: of what was found it leaves out the last ones where their names are so long, and all stay counted.
 func (s State) encode() ([]byte, error) {
 	for most := maxWarnings; ; {
-		text, err := json.Marshal(s)
-		if err == nil {
-			text, err = json.Marshal(stored{text, sumOf(text)})
-		}
-		if err != nil || len(text) < maxState || most == 0 {
-			return append(text, '\n'), err
+		if most == 0 || s.Verified.length()+s.Damage.length() < maxState { // what is longer need not be written to see it
+			text, err := json.Marshal(s)
+			if err == nil {
+				text, err = json.Marshal(stored{text, sumOf(text)})
+			}
+			if err != nil || len(text) < maxState || most == 0 {
+				return append(text, '\n'), err
+			}
 		}
 		most /= 2
 		s.Verified, s.Damage = s.Verified.first(most), s.Damage.first(most)
 	}
+}
+
+// length is how many bytes the names and texts of what was found are, which is less than what they are as JSON.
+func (v *Verification) length() (bytes int) {
+	if v == nil {
+		return 0
+	}
+	for _, found := range [][]Finding{v.Found, v.Without} {
+		for _, f := range found {
+			bytes += len(f.Path) + len(f.Text)
+		}
+	}
+	return bytes
 }
 
 // first is a check of which so many findings are named.
