@@ -61,7 +61,7 @@ func TestConformance(t *testing.T) {
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
 		uri := mongotest.URI(t)
-		storetest.Run(t, func(t *testing.T) store.Store {
+		storetest.RunAround(t, func(t *testing.T) store.Store {
 			t.Helper()
 			s, err := mongo.Open(t.Context(), mongo.Options{URI: uri})
 			if err != nil {

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestConformance: an open gate changes nothing.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) store.Store {
+	storetest.RunAround(t, func(t *testing.T) store.Store {
 		t.Helper()
 		return gate.New(teststore.Memory(t))
 	})

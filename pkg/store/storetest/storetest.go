@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -79,6 +80,20 @@ type section struct {
 // Lacking is a store that can't do all of it, such as one behind a protocol that has no words for something. Lacks says
 // why a test is left out; "" if it is not.
 type Lacking interface{ Lacks(test string) string }
+
+// RunAround is Run for what is around a store, or in front of it, that all of Run is run on by its own tests: which indexes there are is nothing
+// that it could make a difference to, so what does not depend on them is looked at under three of them, and not under all. With SOAK it is Run.
+func RunAround(t *testing.T, open func(t *testing.T) store.Store) {
+	Run(t, func(t *testing.T) store.Store {
+		s := open(t)
+		around.Store(s, true)
+		t.Cleanup(func() { around.Delete(s) })
+		return s
+	})
+}
+
+// around are the open stores that RunAround is run on.
+var around sync.Map
 
 // fixture is an empty collection in a database of its own.
 type fixture struct {

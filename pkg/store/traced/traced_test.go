@@ -42,7 +42,7 @@ func open(t *testing.T) (*tracing.Tracer, *tracetest.Collector) {
 // TestConformance: spans change nothing.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) store.Store {
+	storetest.RunAround(t, func(t *testing.T) store.Store {
 		t.Helper()
 		tracer, _ := open(t)
 		return traced.New(teststore.Memory(t), tracer)

@@ -12,7 +12,7 @@ import (
 // TestConformance runs the adapter for MongoDB against this endpoint: what is promised of a store holds through the protocol, too.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) store.Store {
+	storetest.RunAround(t, func(t *testing.T) store.Store {
 		t.Helper()
 		s := serve(t, nil)
 		s.AllowBookkeeping()
