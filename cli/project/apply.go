@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,9 +76,10 @@ touched.`,
 // runApply applies one directory after the other. The first that fails ends it, before anything is pruned.
 func runApply(ctx context.Context, opts *applyOptions) error {
 	var all []string
-	for _, dir := range opts.Dirs {
+	for i, dir := range opts.Dirs {
 		dirs, err := projectDirs(dir)
 		if err != nil {
+			opts.notApplied(slices.Concat(opts.Dirs[:i], opts.Dirs[i+1:]))
 			return err
 		}
 		if opts.Prune && len(dirs) == 1 && dirs[0] == dir {
@@ -102,13 +104,18 @@ func runApply(ctx context.Context, opts *applyOptions) error {
 	}
 	for i, dir := range all {
 		if err := applyDir(ctx, opts, c, dir); err != nil {
-			if left := all[i+1:]; len(left) > 0 {
-				opts.st.Warnf("not applied: %s", strings.Join(left, ", "))
-			}
+			opts.notApplied(all[i+1:])
 			return err
 		}
 	}
 	return prune(ctx, opts, c, gone)
+}
+
+// notApplied names the directories that were left alone when another one has failed.
+func (opts *applyOptions) notApplied(dirs []string) {
+	if len(dirs) > 0 {
+		opts.st.Warnf("not applied: %s", strings.Join(dirs, ", "))
+	}
 }
 
 func applyDir(ctx context.Context, opts *applyOptions, c *client.Client, dir string) error {
