@@ -53,8 +53,9 @@ type otherFlag struct {
 	hint string
 }
 
-// otherFlags are flags that users of kubectl and gh try.
+// otherFlags are flags that users of kubectl, gh and restic try, and names that REST has.
 func otherFlags() map[string]otherFlag {
+	retention := otherFlag{"dry-run", "what is kept is the retention of each profile in the project's config: svcctl explain project.snapshots.retention"}
 	filter := otherFlag{"filter", `--filter selects records, as in --filter '{"status": "published"}'`}
 	return map[string]otherFlag{
 		"json":           {"output", "-o json gives everything; --jq picks from it, as in --jq '.items[].id'"},
@@ -69,6 +70,14 @@ func otherFlags() map[string]otherFlag {
 		"order-by":       {"sort", "--sort orders records, as in --sort -publishedAt,title"},
 		"order":          {"sort", "--sort orders records, as in --sort -publishedAt,title"},
 		"wait":           {"no-wait", "it waits by itself; --no-wait does not"},
+		"keep-last":      retention,
+		"keep-daily":     retention,
+		"keep-weekly":    retention,
+		"keep-monthly":   retention,
+		"keep-within":    retention,
+		"read-data":      {"sample", "all files are read by itself; --sample reads a part of them"},
+		"full":           {"service", "--service shows the full texts of errors"},
+		"qname":          {"output", "svcctl search query looks for words, and its --search says by which search"},
 		"force":          {"yes", "--yes goes without the question"},
 	}
 }
