@@ -58,7 +58,7 @@ var scenes = []scene{
 		term.Press("6")
 		term.Shows("Projects › blog › Snapshots")
 		term.Press("s")
-		term.Shows("backup")
+		term.Shows("By which profile?", "▸ backup") // the list of runs has one, too
 		term.Press("\r")
 		term.Shows("succeeded", "100%")
 	}},
