@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -192,7 +193,7 @@ func (opts *apiOptions) write(w io.Writer, resp *http.Response) error {
 	if media == api.MediaJSON && (st.OutTTY || p.Structured()) {
 		data, err := io.ReadAll(resp.Body)
 		if err != nil {
-			return fmt.Errorf("read the answer: %w", err)
+			return brokeOff(resp, err)
 		}
 		if json.Valid(data) {
 			if p.Format == output.FormatYAML {
@@ -205,8 +206,31 @@ func (opts *apiOptions) write(w io.Writer, resp *http.Response) error {
 	if st.OutTTY {
 		w = output.EscapeWriter(w)
 	}
-	if _, err := io.Copy(w, resp.Body); err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+	body := &reading{Reader: resp.Body}
+	if _, err := io.Copy(w, body); body.failed != nil {
+		return brokeOff(resp, body.failed)
+	} else if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
+}
+
+// reading keeps the error of reading apart from that of writing.
+type reading struct {
+	io.Reader
+
+	failed error
+}
+
+func (r *reading) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.failed = err
+	}
+	return n, err
+}
+
+// brokeOff is the error of an answer that did not come whole.
+func brokeOff(resp *http.Response, err error) error {
+	return &client.UnreachableError{Server: resp.Request.URL.Host, Err: fmt.Errorf("the answer broke off: %w", err)}
 }

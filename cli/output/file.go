@@ -25,7 +25,9 @@ func CreateFile(path string) (*File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no file that can be replaced: give another one, or - for stdout", path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	const most = 100 // bytes of its name: with more behind them, one that a folder takes would be too long
+	base := filepath.Base(path)
+	f, err := os.CreateTemp(filepath.Dir(path), "."+base[:min(len(base), most)]+".*") // mode 0600
 	if err != nil {
 		return nil, err
 	}

@@ -421,3 +421,20 @@ func TestCreateFileReplacesFilesOnly(t *testing.T) {
 		t.Errorf("%v, %v", left, err)
 	}
 }
+
+// TestCreateFileOfLongName has any name that a folder takes be one of a file that is replaced.
+func TestCreateFileOfLongName(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), strings.Repeat("n", 255))
+	f, err := output.CreateFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Discard()
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}

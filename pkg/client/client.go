@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -164,9 +165,26 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode != http.StatusNotModified {
 		defer resp.Body.Close() //nolint:errcheck // the answer is already an error
+		if err := c.wantsTLS(resp); err != nil {
+			return nil, err
+		}
 		return nil, refusal(r.Method, resp)
 	}
 	return resp, nil
+}
+
+// wantsTLS is the error for a request without TLS to a port that takes TLS alone, as servers answer it; nil: it was none.
+func (c *Client) wantsTLS(resp *http.Response) error {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an unreadable type is a text at most
+	if resp.StatusCode != http.StatusBadRequest || !strings.HasPrefix(c.root, "http://") || media == api.MediaProblem || media == api.MediaJSON {
+		return nil
+	}
+	const most = 4 << 10
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil || !bytes.Contains(text, []byte("HTTPS")) {
+		return nil
+	}
+	return &UnreachableError{Server: c.root, Err: errors.New("it takes https alone there: give the address with https://"), answered: true}
 }
 
 // unreachable tells a caller's cancellation from a server that does not answer.
@@ -176,6 +194,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", c.root, context.Cause(ctx))
+	}
+	if err.Error() == "http: server gave HTTP response to HTTPS client" { // which has no type
+		return &UnreachableError{Server: c.root, Err: errors.New("there is no TLS there: give the address with http://"), answered: true}
 	}
 	return &UnreachableError{Server: c.root, Err: err}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -659,5 +660,31 @@ func TestEmptySegmentsAreNotSent(t *testing.T) {
 	}
 	if _, err := c.BulkDelete(t.Context(), "", "articles", "{}"); err == nil {
 		t.Error("an empty namespace was accepted")
+	}
+}
+
+// TestWrongScheme has it told when TLS is spoken where there is none, and the other way around, which no other try would mend.
+func TestWrongScheme(t *testing.T) {
+	t.Parallel()
+	asked := func(http.ResponseWriter, *http.Request) { t.Error("a request has come through") }
+	plain, secure := httptest.NewServer(http.HandlerFunc(asked)), httptest.NewUnstartedServer(http.HandlerFunc(asked))
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer plain.Close()
+	defer secure.Close()
+	for server, want := range map[string]string{
+		"https://" + plain.Listener.Addr().String(): "there is no TLS there: give the address with http://",
+		"http://" + secure.Listener.Addr().String(): "it takes https alone there: give the address with https://",
+	} {
+		c, err := client.New(client.Options{Server: server, Token: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Version(t.Context())
+		unreachable, ok := errors.AsType[*client.UnreachableError](err)
+		if !ok || !unreachable.Permanent() || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", server, err)
+		}
+		c.CloseIdle()
 	}
 }

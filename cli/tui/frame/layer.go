@@ -25,8 +25,9 @@ type layer struct {
 	shows  int
 
 	reading      bool
-	again        bool // it is to be read again when it has been
-	read         int  // number of the read
+	again        bool               // it is to be read again when it has been
+	read         int                // number of the read
+	rest         context.CancelFunc // ends the pause before the next one; nil: there was none
 	readFailures int
 	readTrouble  trouble
 
@@ -209,6 +210,9 @@ func (m *Model) wasRead(msg wasRead) tea.Cmd {
 		return nil
 	}
 	l.reading = false
+	if l.rest != nil { // what was read in between by other reasons has a pause of its own
+		l.rest()
+	}
 	var cmd tea.Cmd
 	var pause time.Duration
 	if msg.trouble != nil {
@@ -228,7 +232,9 @@ func (m *Model) wasRead(msg wasRead) tea.Cmd {
 		return tea.Batch(cmd, m.read(l))
 	}
 	if pause > 0 {
-		cmd = tea.Batch(cmd, m.tasks.after(l.ctx, pause, readDue{msg.ticket, l.read}))
+		var ctx context.Context
+		ctx, l.rest = context.WithCancel(l.ctx)
+		cmd = tea.Batch(cmd, m.tasks.after(ctx, pause, readDue{msg.ticket, l.read}))
 	}
 	return cmd
 }
