@@ -16,6 +16,9 @@ else
 	echo 'tested without the race detector: it needs a C compiler and CGO_ENABLED=1' >&2
 fi
 
+# Compilers and tests look for garbage half as often: some memory for some time.
+export GOGC="${GOGC:-200}"
+
 # With -race, vet looks at what go test compiles anyway; without it, all is compiled twice.
 # shellcheck disable=SC2086 # lists of packages and flags are meant to split
 "$go" vet $race $pkgs || exit 1
@@ -31,7 +34,8 @@ fi
 
 bin=$(mktemp -d) || exit 1
 trap 'rm -rf "$bin"' EXIT
-"$go" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
+# Without cgo it is compiled as what is tested below without the race detector, and as the programs are that are released.
+CGO_ENABLED=0 "$go" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
 
 # MongoDB and the tests wait for a disk at every write: their data is in memory where there is room. What they show is the same, for who is
 # killed loses nothing that the system has, and a power cut is made by what stands in for the disk (R2). What go builds stays on the disk: it is
@@ -47,10 +51,14 @@ export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
 # Tests wait much, for leases, intervals, and processes to end: two packages more than there are processors keep these busy. All that go
 # test would vet has been vetted.
 jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2))
+# The longest begin first, so that none of them is what all wait for at the end.
+tested=$pkgs
+[ "$pkgs" = ./... ] && tested="./pkg/app ./cmd/svcd ./cli ./pkg/snapshot ./pkg/store/embedded ./..."
 # shellcheck disable=SC2086
-"$bin/startmongo" "$go" test $race -vet=off -p $jobs -timeout 50m ${TESTFLAGS:-} $pkgs || exit 1
+"$bin/startmongo" "$go" test $race -vet=off -p $jobs -timeout 50m ${TESTFLAGS:-} $tested || exit 1
 # The race detector has the first make few requests, and allocates where the second counts.
 if [ -n "$race" ] && [ "$pkgs" = ./... ] && [ -z "${TESTFLAGS:-}" ]; then
-	"$go" test -timeout 20m -run '^TestNonInterference$/^embedded$' ./pkg/app/interference || exit 1
-	"$go" test -timeout 20m -run '^TestAllocations$' ./pkg/store/embedded || exit 1
+	export CGO_ENABLED=0
+	"$go" test -timeout 20m -vet=off -run '^TestNonInterference$/^embedded$' ./pkg/app/interference || exit 1
+	"$go" test -timeout 20m -vet=off -run '^TestAllocations$' ./pkg/store/embedded || exit 1
 fi
