@@ -200,7 +200,7 @@ func TestS61Runaways(t *testing.T) {
 				t.Errorf("%s: %d %.200s", name, status, text)
 			}
 		}
-		w.overrun(t)
+		w.overrun(t, strings.HasSuffix(t.Name(), "/mongo"))
 		for name := range wild {
 			if status, text := w.call(t.Context(), http.MethodGet, "/api/v1/_/wild/"+name, ""); status != http.StatusOK || !strings.Contains(text, `"items":[]`) {
 				t.Errorf("%s has left something: %d %.200s", name, status, text)
@@ -223,12 +223,16 @@ func TestS61Runaways(t *testing.T) {
 	})
 }
 
-// overrun calls all of them at once while others work.
-func (w *wildServer) overrun(t *testing.T) {
+// overrun calls all of them at once while others work. On MongoDB these are the ones that write before, and one that keeps a processor
+// busy meanwhile: what the others do is done before a store has any part in it.
+func (w *wildServer) overrun(t *testing.T, mongo bool) {
 	t.Helper()
 	var group sync.WaitGroup
 	var busy atomic.Int32
 	names := slices.Sorted(maps.Keys(wild))
+	if mongo {
+		names = slices.DeleteFunc(names, func(name string) bool { return name != "loop" && !strings.Contains(wild[name].code, "db.") })
+	}
 	for c := range 8 {
 		busy.Add(1)
 		group.Go(func() {
