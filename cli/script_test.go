@@ -22,6 +22,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/embedding"
 	"github.com/svcctl/svc/pkg/store/mongotest"
 	"github.com/svcctl/svc/pkg/trial"
@@ -192,7 +193,7 @@ func serveProjects(dir, storeURI string, later func(func()), log func(...any)) (
 			Providers: []embedding.ProviderConfig{{Name: "demo", Type: "hash"}, {Name: "away", Type: "hash", BaseURL: "http://127.0.0.1:1", Dimensions: -1}},
 			Groups:    []embedding.GroupConfig{{Name: "texts", Members: []string{"demo"}}, {Name: "lost", Members: []string{"demo", "away"}}},
 		},
-		OnFatal: func(err error) { log("the store:", err) },
+		OnFatal: func(err error) { log("the store:", err) }, PasswordCost: auth.Params{Memory: 64, Time: 1, Threads: 1},
 	})
 	if err != nil {
 		cancel()
