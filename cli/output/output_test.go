@@ -438,3 +438,27 @@ func TestCreateFileOfLongName(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNothingToShow: a section without rows has no heading, and a block that nothing was drawn in clears nothing.
+func TestNothingToShow(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := (output.Printer{W: &b}).Section("Indexes", output.NewTable("NAME")); err != nil || b.Len() > 0 {
+		t.Errorf("%v: %q", err, b.String())
+	}
+	if output.NewBlock(&b).Clear(); b.Len() > 0 {
+		t.Errorf("a block without lines writes %q", b.String())
+	}
+}
+
+// TestRowsAreEscaped: also what is no string, such as a risk that the service has given.
+func TestRowsAreEscaped(t *testing.T) {
+	t.Parallel()
+	type word string
+	var b bytes.Buffer
+	table := output.NewTable("A", "B", "C")
+	table.Row("\x1b[2J", word("\x1b[3J"), output.Painted{Text: "\x1b[4J"})
+	if err := (output.Printer{W: &b}).Print(output.Result{Table: table}); err != nil || strings.Contains(b.String(), "\x1b") {
+		t.Errorf("%v: %q", err, b.String())
+	}
+}
