@@ -45,21 +45,11 @@ type accountsRead struct {
 }
 
 func (r *accountsRead) token(id string) *api.Token {
-	for i := range r.tokens {
-		if r.tokens[i].ID == id {
-			return &r.tokens[i]
-		}
-	}
-	return nil
+	return first(r.tokens, func(t *api.Token) bool { return t.ID == id })
 }
 
 func (r *accountsRead) user(id string) *api.User {
-	for i := range r.users {
-		if r.users[i].ID == id {
-			return &r.users[i]
-		}
-	}
-	return nil
+	return first(r.users, func(u *api.User) bool { return u.ID == id })
 }
 
 func newAccounts(h *frame.Host, _ frame.Place) frame.Screen {

@@ -28,16 +28,10 @@ func (a *accounts) Keys() []key.Binding {
 	if user != nil {
 		does, right = "delete", "user.delete"
 	}
-	needs := func(right, shown, does string, there bool, when string) key.Binding {
-		if !a.host.May(right) {
-			return a.host.Allowed(right, shown, does)
-		}
-		return frame.When(there, shown, does, when)
-	}
 	return []key.Binding{
 		frame.When(tok != nil || user != nil, "enter", "details", onEither), frame.When(a.login(), "c", "make a token", "you have logged in"),
-		a.host.Allowed(rightToMakeUsers, "u", "make a user"), needs(right, "ctrl+d", does, tok != nil || user != nil, onEither),
-		needs(rightToChangeUsers, "x", active, user != nil, onUser), needs(rightToChangeUsers, "P", "password", user != nil, onUser),
+		a.host.Allowed(rightToMakeUsers, "u", "make a user"), a.host.AllowedWhen(right, tok != nil || user != nil, "ctrl+d", does, onEither),
+		a.host.AllowedWhen(rightToChangeUsers, user != nil, "x", active, onUser), a.host.AllowedWhen(rightToChangeUsers, user != nil, "P", "password", onUser),
 		frame.When(tok != nil || user != nil, "tab", "the other list", onEither), frame.When(tok != nil || user != nil, "y", "YAML", onEither),
 	}
 }

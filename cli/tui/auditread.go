@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -172,8 +171,5 @@ func (a *auditLog) Commands() []frame.Command {
 }
 
 func (a *auditLog) entry(id string) *api.AuditEntry {
-	if i := slices.IndexFunc(a.entries, func(e api.AuditEntry) bool { return e.ID == id }); i >= 0 {
-		return &a.entries[i]
-	}
-	return nil
+	return first(a.entries, func(e *api.AuditEntry) bool { return e.ID == id })
 }

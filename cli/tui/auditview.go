@@ -57,7 +57,7 @@ func (a *auditLog) summary(width int, t widget.Theme) []string {
 	if a.query.line != "" {
 		what += "  " + a.query.line
 	}
-	state := output.Count(len(a.entries), "entry")
+	state := "1 entry"
 	if len(a.entries) != 1 {
 		state = fmt.Sprintf("%d entries", len(a.entries))
 	}

@@ -52,12 +52,7 @@ type collectionsRead struct {
 }
 
 func (r *collectionsRead) of(name string) *api.CollectionDescription {
-	for i := range r.all {
-		if r.all[i].Name == name {
-			return &r.all[i]
-		}
-	}
-	return nil
+	return first(r.all, func(c *api.CollectionDescription) bool { return c.Name == name })
 }
 
 // countsFor is how long the numbers of records are good for: the service counts them.

@@ -13,6 +13,7 @@ import (
 	"github.com/svcctl/svc/cli/output"
 	"github.com/svcctl/svc/cli/tui/frame"
 	"github.com/svcctl/svc/cli/tui/widget"
+	"github.com/svcctl/svc/pkg/api"
 )
 
 // Editor is what records are edited with.
@@ -75,10 +76,11 @@ func (d *documents) create() tea.Cmd {
 	if !d.may("post") {
 		return d.host.Say("you lack the right create of " + d.place.Collection)
 	}
-	if d.about == nil {
-		return d.launch(nil)
+	var fields []api.FieldDescription
+	if d.about != nil {
+		fields = d.about.Fields
 	}
-	e, err := doc.NewEditing(d.host.Client, d.place.Namespace, d.place.Collection, d.about.Fields)
+	e, err := doc.NewEditing(d.host.Client, d.place.Namespace, d.place.Collection, fields)
 	if err != nil {
 		d.host.Fail("the draft can't be written: "+err.Error(), "")
 		return nil
@@ -86,15 +88,8 @@ func (d *documents) create() tea.Cmd {
 	return d.launch(e)
 }
 
-// launch gives the terminal to the editor. nil is a record of which nothing is known.
+// launch gives the terminal to the editor.
 func (d *documents) launch(e *doc.Editing) tea.Cmd {
-	var err error
-	if e == nil {
-		if e, err = doc.NewEditing(d.host.Client, d.place.Namespace, d.place.Collection, nil); err != nil {
-			d.host.Fail("the draft can't be written: "+err.Error(), "")
-			return nil
-		}
-	}
 	d.editing = e
 	d.editor.Begun(e.Path(), d.goOn(e))
 	line, err := d.editor.Editor()

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -61,10 +60,7 @@ func (j *jobRuns) Every() time.Duration {
 
 // active is the run that goes on; nil: none does.
 func (j *jobRuns) active() *api.Run {
-	if i := slices.IndexFunc(j.runs, func(r api.Run) bool { return r.Active() }); i >= 0 {
-		return &j.runs[i]
-	}
-	return nil
+	return first(j.runs, (*api.Run).Active)
 }
 
 func (j *jobRuns) Read(ctx context.Context) (tea.Msg, error) {

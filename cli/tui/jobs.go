@@ -155,12 +155,7 @@ func askSuspend(h *frame.Host, namespace string, job *api.Job) tea.Cmd {
 }
 
 func (j *jobs) job(name string) *api.Job {
-	for i := range j.all {
-		if j.all[i].Name == name {
-			return &j.all[i]
-		}
-	}
-	return nil
+	return first(j.all, func(job *api.Job) bool { return job.Name == name })
 }
 
 func (j *jobs) Keys() []key.Binding {
@@ -176,14 +171,8 @@ func (j *jobs) Keys() []key.Binding {
 	if job != nil && job.Suspended {
 		rest = "resume"
 	}
-	needs := func(shown, does string) key.Binding {
-		if !j.host.May(rightToRun) {
-			return j.host.Allowed(rightToRun, shown, does)
-		}
-		return frame.When(job != nil, shown, does, onJob)
-	}
 	return []key.Binding{
-		frame.When(job != nil, "enter", "runs and logs", onJob), needs("x", run), needs("s", rest), frame.When(job != nil, "d", "describe", onJob), frame.When(job != nil, "y", "YAML", onJob),
+		frame.When(job != nil, "enter", "runs and logs", onJob), j.host.AllowedWhen(rightToRun, job != nil, "x", run, onJob), j.host.AllowedWhen(rightToRun, job != nil, "s", rest, onJob), frame.When(job != nil, "d", "describe", onJob), frame.When(job != nil, "y", "YAML", onJob),
 	}
 }
 

@@ -106,10 +106,9 @@ func (p *planned) Keys() []key.Binding {
 
 func (p *planned) View(width, height int) string {
 	var d widget.Doc
-	switch {
-	case p.diff && p.read.plan != nil:
+	if p.diff && p.read.plan != nil {
 		p.changes(&d)
-	default:
+	} else {
 		p.validity(&d)
 	}
 	return p.pager.View(d, width, height, p.host.Theme())

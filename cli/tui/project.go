@@ -272,3 +272,25 @@ func when(t api.Time) string {
 	}
 	return t.UTC().Format(time.RFC3339)
 }
+
+func (p *project) valueOf(id string) any {
+	if p.read == nil {
+		return nil
+	}
+	for _, c := range p.read.status.Conditions {
+		if id == "condition/"+c.Type {
+			return c
+		}
+	}
+	for i, x := range p.read.status.Problems {
+		if id == "problem/"+strconv.Itoa(i) {
+			return x
+		}
+	}
+	for _, e := range p.events {
+		if id == eventID(e) {
+			return e
+		}
+	}
+	return nil
+}

@@ -203,3 +203,50 @@ func confirmReload(h *frame.Host, namespace string) tea.Cmd {
 	})
 	return nil
 }
+
+// projectValue is a project, with how it does.
+type projectValue struct {
+	Project api.Project        `json:"project"`
+	Status  *api.ProjectStatus `json:"status,omitempty"`
+	Problem string             `json:"problem,omitempty"` // why that is not known
+}
+
+func (p *projects) line(namespace string) *projectLine {
+	return first(p.lines, func(line *projectLine) bool { return line.Namespace == namespace })
+}
+
+func (p *projects) valueOf(namespace string) any {
+	if one := p.line(namespace); one != nil {
+		return projectValue{one.Project, one.status, one.problem}
+	}
+	return nil
+}
+
+// doc is the page about a project.
+func (p *projects) doc(namespace string) (d widget.Doc, ok bool) {
+	one := p.line(namespace)
+	if one == nil {
+		return d, false
+	}
+	d.Heading("Project " + one.Project.Namespace)
+	d.Field("Name", one.Name)
+	d.Field("Description", one.Description)
+	d.Field("Files", one.ConfigFile)
+	d.Field("Enabled", strconv.FormatBool(one.Enabled))
+	if one.Suspended {
+		d.State("Suspended", "what is served stays as it is, whatever the files say", output.ToneWarn)
+	}
+	d.Field("Organization", one.OrgID)
+	d.Field("Registered", when(one.CreatedAt))
+	d.State("Problem", one.problem, output.ToneBad)
+	if one.status == nil {
+		return d, true
+	}
+	d.State("Phase", string(one.status.Phase), output.ToneOf(string(one.status.Phase)))
+	d.Field("Generation", generations(one.status))
+	d.Heading("Conditions")
+	for _, c := range one.status.Conditions {
+		d.State(c.Type, strings.TrimSuffix(c.Status+"  "+c.Message, "  "), output.ToneOfCondition(c.Type, c.Status))
+	}
+	return d, true
+}

@@ -210,7 +210,7 @@ func (r *regeneration) hint() string {
 	return "esc leaves it running" + run
 }
 
-// span is a number of seconds for people.
+// span is a number of seconds for people: with less of it than runs.Span, as it grows before their eyes.
 func span(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d < 10*time.Second {

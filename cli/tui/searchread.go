@@ -38,10 +38,7 @@ type searchRead struct {
 }
 
 func (s *searchRead) row(id string) *searchRow {
-	if i := slices.IndexFunc(s.rows, func(r searchRow) bool { return r.id() == id }); i >= 0 {
-		return &s.rows[i]
-	}
-	return nil
+	return first(s.rows, func(r *searchRow) bool { return r.id() == id })
 }
 
 // busy says that an index is being made, or records wait.
@@ -194,4 +191,38 @@ func rowOf(queue api.CollectionQueue, name string) searchRow {
 	}
 	row.pending = max(row.pending, 0)
 	return row
+}
+
+// searchValue is a search, with how its index stands.
+type searchValue struct {
+	Collection string                 `json:"collection"`
+	Search     *api.SearchDescription `json:"search,omitempty"`
+	Index      *api.SearchState       `json:"index,omitempty"`
+}
+
+func (s *search) valueOf(id string) any {
+	if s.read == nil {
+		return nil
+	}
+	if row := s.read.row(id); row != nil {
+		v := searchValue{Collection: row.collection}
+		if row.described {
+			v.Search = &row.about
+		}
+		if row.indexed {
+			v.Index = &row.state
+		}
+		return v
+	}
+	for _, g := range s.read.groups {
+		if id == groupID(g) {
+			return g
+		}
+		for _, m := range g.Members {
+			if id == memberID(g, m) {
+				return m
+			}
+		}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -35,24 +34,15 @@ type snapshotsRead struct {
 
 // active is the run that goes on; nil: none does.
 func (r *snapshotsRead) active() *api.Run {
-	if i := slices.IndexFunc(r.runs, func(run api.Run) bool { return run.Active() }); i >= 0 {
-		return &r.runs[i]
-	}
-	return nil
+	return first(r.runs, (*api.Run).Active)
 }
 
 func (r *snapshotsRead) run(id string) *api.Run {
-	if i := slices.IndexFunc(r.runs, func(run api.Run) bool { return run.ID == id }); i >= 0 {
-		return &r.runs[i]
-	}
-	return nil
+	return first(r.runs, func(run *api.Run) bool { return run.ID == id })
 }
 
 func (r *snapshotsRead) snapshot(id string) *api.Snapshot {
-	if i := slices.IndexFunc(r.snapshots, func(s api.Snapshot) bool { return s.ID == id }); i >= 0 {
-		return &r.snapshots[i]
-	}
-	return nil
+	return first(r.snapshots, func(s *api.Snapshot) bool { return s.ID == id })
 }
 
 // snapshotReader asks for snapshots and runs. It is used by one read at a time.
@@ -85,4 +75,18 @@ func (r *snapshotReader) read(ctx context.Context) (*snapshotsRead, error) {
 		r.last, r.at, r.state = list, r.now(), state.String()
 	}
 	return &snapshotsRead{runs: runs.Items, snapshots: r.last.Items, more: r.last.HasMore}, nil
+}
+
+func (s *snapshots) valueOf(id string) any {
+	if s.read == nil {
+		return nil
+	}
+	kind, id, _ := strings.Cut(id, "/")
+	if run := s.read.run(id); kind == kindRun && run != nil {
+		return run
+	}
+	if one := s.read.snapshot(id); kind == kindSnapshot && one != nil {
+		return one
+	}
+	return nil
 }

@@ -105,6 +105,16 @@ func yamlDoc(v any, t widget.Theme) (d widget.Doc) {
 	return d
 }
 
+// first gives the first item of a list that is what is looked for; nil: there is none.
+func first[T any](list []T, is func(one *T) bool) *T {
+	for i := range list {
+		if is(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
 // keyScroll moves in a page.
 func keyScroll() key.Binding { return frame.Binding("↑↓", "scroll", "up", "down") }
 

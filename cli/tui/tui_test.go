@@ -142,15 +142,20 @@ func TestEvents(t *testing.T) {
 		term.change(func() { term.statuses["p1"] = sampleBroken() })
 		term.Wait(2 * time.Second)
 		term.shows(t, "Phase Degraded", "Problems of the files")
-		// An event comes when the stream was broken, too.
-		close(term.events)
-		term.Settle()
-		term.change(func() { term.service.events = make(chan api.ProjectEvent, 1) })
-		term.service.events <- api.ProjectEvent{ID: 5, Type: "Normal", Reason: "Back", Message: "again", Count: 1, LastSeen: ago(0)}
-		term.Wait(20 * time.Second)
-		term.shows(t, "Back")
-		term.hides(t, "error:")
+		term.breaksEvents(t)
 	})
+}
+
+// breaksEvents breaks the streams of events: they are opened again, and what comes then is shown.
+func (term terminal) breaksEvents(t *testing.T) {
+	t.Helper()
+	close(term.events)
+	term.Settle()
+	term.change(func() { term.service.events = make(chan api.ProjectEvent, 1) })
+	term.service.events <- api.ProjectEvent{ID: 5, Type: "Normal", Reason: "Back", Message: "again", Count: 1, LastSeen: ago(0)}
+	term.Wait(20 * time.Second)
+	term.shows(t, "Back")
+	term.hides(t, "error:")
 }
 
 func TestServiceThatGoesAway(t *testing.T) {

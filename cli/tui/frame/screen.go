@@ -127,7 +127,15 @@ func When(enabled bool, shown, does, when string) key.Binding {
 
 // Allowed is a key that there is something for only with a right, which help names where the user lacks it. A right is the name of a scope; "" is none.
 func (h *Host) Allowed(right, shown, does string) key.Binding {
-	return When(h.May(right), shown, does, "you have the right "+right)
+	return h.AllowedWhen(right, true, shown, does, "")
+}
+
+// AllowedWhen is Allowed of a key that also takes something else, as When says it.
+func (h *Host) AllowedWhen(right string, enabled bool, shown, does, when string) key.Binding {
+	if !h.May(right) {
+		enabled, when = false, "you have the right "+right
+	}
+	return When(enabled, shown, does, when)
 }
 
 // Binding makes a key with its hint.
