@@ -1,4 +1,4 @@
-// Package cli is svcctl: its root command and the few commands that are no noun (api, version, completion). Every noun
+// Package cli is svcctl: its root command and the few commands that are no noun (get, api-resources, api, version, completion, options). Every noun
 // has a package of its own, with a file per verb; the verbs that system models have alike are made by command.Model.
 //
 // Start reading at Run. A command is an options struct, newX, which reads arguments and flags into it, and runX, which
