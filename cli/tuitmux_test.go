@@ -209,8 +209,8 @@ func TestTUIInTmux(t *testing.T) {
 	x.keys("Enter")
 	x.shows("Collections › articles", "? help  q quit")
 	x.types("q")
-	x.shows("\nshell>")
+	x.shows("shell>fg\nsvcctl tui\nshell>") // the screen of before is there again, and a new line
 	x.types("echo left with $?")
 	x.keys("Enter")
-	x.shows("\na shell again", "\nleft with 0") // the screen of before is there again
+	x.shows("\na shell again", "\nleft with 0")
 }
