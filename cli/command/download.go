@@ -47,7 +47,7 @@ func (d Destination) path(name string) (string, error) {
 	if !d.IsFolder() {
 		return d.File, nil
 	}
-	if !filepath.IsLocal(name) || strings.ContainsAny(name, `/\:`) || strings.HasPrefix(name, ".") || output.Escape(name) != name {
+	if !filepath.IsLocal(name) || strings.ContainsAny(name, `/\:`) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || output.Escape(name) != name {
 		return "", Usagef("a file called %q does not go into a folder by itself: give -f FILE", name)
 	}
 	path := filepath.Join(d.File, name)

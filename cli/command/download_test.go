@@ -49,6 +49,7 @@ func TestNamesOfDownloads(t *testing.T) {
 		`inline; filename="/tmp/up.txt"`:      "",
 		`inline; filename="..\\up.txt"`:       "",
 		`inline; filename=".bashrc"`:          "",
+		`inline; filename="-rf"`:              "",
 		`inline; filename="C:up.txt"`:         "",
 		"inline; filename*=UTF-8''a%1b%5B31m": "",
 		`inline; filename=".."`:               "",

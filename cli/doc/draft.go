@@ -18,7 +18,9 @@ import (
 
 // draft is a record that is being edited: a YAML file, and beside it the record as it was opened.
 type draft struct {
-	path   string
+	path   string     // "": it is in no file yet
+	name   string     // that the file gets
+	then   opened     // what the file beside it gets then
 	text   string     // without the comments at its top
 	base   api.Record // what the text was made of
 	etag   string     // of the record that base is
@@ -40,20 +42,30 @@ type draftError struct{ err error }
 func (e *draftError) Error() string { return e.err.Error() }
 func (e *draftError) Unwrap() error { return e.err }
 
-// newDraft makes a draft of a record in a directory of its own, for this user only.
-func newDraft(name string, now opened) (*draft, error) {
-	dir, err := os.MkdirTemp("", "svcctl-edit-*")
-	if err != nil {
+// newDraft makes a draft of a record. It is in no file until it is written.
+func newDraft(name string, now opened) (d *draft, err error) {
+	d = &draft{name: draftName(name), then: now}
+	if d.text, err = d.start(now); err != nil {
 		return nil, err
 	}
-	d := &draft{path: filepath.Join(dir, draftName(name))}
-	if d.text, err = d.start(now); err == nil {
-		err = d.keepBase(now)
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(dir))
-	}
 	return d, nil
+}
+
+// place gives a draft that is in no file yet a directory of its own, for this user only.
+func (d *draft) place() error {
+	if d.path != "" {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "svcctl-edit-*")
+	if err != nil {
+		return err
+	}
+	d.path = filepath.Join(dir, d.name)
+	if err := d.keepBase(d.then); err != nil {
+		d.path = ""
+		return errors.Join(err, os.Remove(dir))
+	}
+	return nil
 }
 
 // maxDraftName is how many characters of a name the file of a draft has.
@@ -160,6 +172,9 @@ func quoted(text string) string {
 
 // write puts the text into the file, with comments above it.
 func (d *draft) write(comments []string) error {
+	if err := d.place(); err != nil {
+		return err
+	}
 	var b strings.Builder
 	for _, line := range comments {
 		b.WriteString("# " + output.Escape(line) + "\n")
@@ -197,6 +212,9 @@ func (d *draft) read() (string, error) {
 
 // remove takes the draft away.
 func (d *draft) remove() error {
+	if d.path == "" {
+		return nil
+	}
 	dir := filepath.Dir(d.path)
 	err := errors.Join(os.Remove(d.path), os.Remove(filepath.Join(dir, baseName)))
 	_ = os.Remove(dir) // what else is in it, such as an editor's backup, stays

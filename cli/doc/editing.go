@@ -31,7 +31,7 @@ type Editing struct {
 	reasons []string // why
 }
 
-// OpenEditing begins with a record as it is stored. The draft is in a file for this user only.
+// OpenEditing begins with a record as it is stored. The draft is in a file for this user only, once it was written.
 func OpenEditing(ctx context.Context, c *client.Client, namespace, collection, id string) (*Editing, error) {
 	return openEditing(ctx, c, place{namespace, collection}, id, "", "")
 }
@@ -110,7 +110,7 @@ func template(fields []api.FieldDescription) (text string, notes []string) {
 	return required.String() + others.String(), append(first, rest...)
 }
 
-// Path is the file with the draft.
+// Path is the file with the draft; "": none was written yet.
 func (e *Editing) Path() string { return e.draft.path }
 
 // ID is that of the record; "": it is a new one.

@@ -64,9 +64,6 @@ func (d *documents) edit() tea.Cmd {
 	id := one.id
 	return d.host.Ask(func(ctx context.Context) (tea.Msg, error) {
 		e, err := doc.OpenEditing(ctx, d.host.Client, d.place.Namespace, d.place.Collection, id)
-		if err == nil && ctx.Err() != nil { // nobody is there any more to edit it
-			err = e.Remove()
-		}
 		return editReady{e}, err
 	})
 }
@@ -91,10 +88,17 @@ func (d *documents) create() tea.Cmd {
 // launch gives the terminal to the editor.
 func (d *documents) launch(e *doc.Editing) tea.Cmd {
 	d.editing = e
-	d.editor.Begun(e.Path(), d.goOn(e))
 	line, err := d.editor.Editor()
 	if err == nil {
 		err = e.Write()
+	}
+	if e.Path() != "" {
+		d.editor.Begun(e.Path(), d.goOn(e))
+	}
+	if err != nil && e.Path() == "" { // nothing of the user's is lost
+		d.editing = nil
+		d.host.Fail(err.Error(), "")
+		return nil
 	}
 	if err != nil {
 		d.kept(err.Error())

@@ -231,7 +231,7 @@ func send[T any](to chan T, one T) {
 // TestMonkey has keys be pressed at random, in terminals of all sizes, while the service says strange things: nothing panics, nothing is drawn beyond the terminal, and no data
 // drives it.
 func TestMonkey(t *testing.T) {
-	t.Parallel()
+	t.Setenv("TMPDIR", t.TempDir()) // where drafts stay that were not saved
 	seeds, steps := 6, 700
 	if os.Getenv("SOAK") != "" {
 		seeds, steps = 60, 2000
@@ -244,7 +244,6 @@ func TestMonkey(t *testing.T) {
 			seed = -seeds
 		}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { runMonkey(t, uint64(seed), steps) }) //nolint:gosec // it is no negative number
 		})
 	}
