@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"math"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -213,24 +214,27 @@ var notAsking = []string{
 	"project types", "project validate", "search eval", "tui", "doc edit", "help",
 }
 
+// Beginnings of lines that transfer a file, which may take any time as long as something of it comes.
+var transferring = []string{"asset get ", "backup download ", "file download "}
+
 // TestRequestTimeout: each command that asks a service ends soon after --request-timeout where that takes the request and says nothing, and where it answers
-// without an end, a byte now and then.
+// without an end, a byte now and then; one that transfers a file, when no more of it comes.
 func TestRequestTimeout(t *testing.T) {
 	t.Parallel()
-	silent := func(_ http.ResponseWriter, r *http.Request, over <-chan struct{}) {
+	silent := func(_ http.ResponseWriter, r *http.Request, _ int, over <-chan struct{}) {
 		select {
 		case <-r.Context().Done():
 		case <-over: // who has not read the whole body is not told that the client has gone
 		}
 	}
-	dripping := func(w http.ResponseWriter, r *http.Request, over <-chan struct{}) {
+	dripping := func(w http.ResponseWriter, r *http.Request, drops int, over <-chan struct{}) {
 		w.Header().Set("Content-Type", api.MediaJSON)
 		drop := " "
 		if r.Header.Get("Accept") == api.MediaEvents {
 			w.Header().Set("Content-Type", api.MediaEvents)
 			drop = ":"
 		}
-		for r.Context().Err() == nil {
+		for ; drops > 0 && r.Context().Err() == nil; drops-- {
 			if _, err := w.Write([]byte(drop)); err != nil {
 				return
 			}
@@ -241,10 +245,11 @@ func TestRequestTimeout(t *testing.T) {
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
+		silent(w, r, 0, over)
 	}
 	root := cli.NewRootCmd(start(t, "").st)
 	asked := map[string]bool{}
-	for name, service := range map[string]func(http.ResponseWriter, *http.Request, <-chan struct{}){"silent": silent, "dripping": dripping} {
+	for name, service := range map[string]func(http.ResponseWriter, *http.Request, int, <-chan struct{}){"silent": silent, "dripping": dripping} {
 		for line := range strings.Lines(strings.TrimSpace(askingLines)) {
 			line = strings.TrimSpace(line)
 			found, _, err := root.Find(withoutFlags(root, strings.Fields(line)))
@@ -259,8 +264,12 @@ func TestRequestTimeout(t *testing.T) {
 					writeFile(t, filepath.Join(dir, name), text)
 				}
 				writeFile(t, filepath.Join(dir, "blog", "project.yaml"), "namespace: blog\n")
+				drops := math.MaxInt
+				if slices.ContainsFunc(transferring, func(beginning string) bool { return strings.HasPrefix(line, beginning) }) {
+					drops = 3
+				}
 				over := make(chan struct{})
-				address := serve(t, func(w http.ResponseWriter, r *http.Request) { service(w, r, over) })
+				address := serve(t, func(w http.ResponseWriter, r *http.Request) { service(w, r, drops, over) })
 				t.Cleanup(func() { close(over) })
 				p := start(t, address, "SVCCTL_TOKEN=x")
 				p.st.Beat = 20 * time.Millisecond
