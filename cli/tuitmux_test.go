@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -213,4 +214,30 @@ func TestTUIInTmux(t *testing.T) {
 	x.types("echo left with $?")
 	x.keys("Enter")
 	x.shows("\na shell again", "\nleft with 0")
+}
+
+// TestSuspendedPassword: a shell that gets the terminal by Ctrl-Z at a question for a password has it show what is typed. Behind fg it shows nothing again.
+func TestSuspendedPassword(t *testing.T) {
+	t.Parallel()
+	address := serve(t, answer(http.StatusUnauthorized, `{"status":401,"code":"login_failed","detail":"login failed"}`))
+	x := startTmux(t, 80, 24, "SVCCTL_SERVER="+address)
+	x.types("svcctl login ann")
+	x.keys("Enter")
+	const question = "Password for ann"
+	x.shows(question)
+	x.types("hidden-1")
+	x.keys("C-z")
+	x.until("the shell has the terminal again", func(screen string) bool { return strings.Count(screen, "shell>") == 2 })
+	x.types("stty echo") // which other shells than this one do by themselves
+	x.keys("Enter")
+	x.until("it did that", func(screen string) bool { return strings.Count(screen, "shell>") == 3 })
+	x.types("fg")
+	x.keys("Enter")
+	x.until("it asks again", func(screen string) bool { return strings.Count(screen, question) == 2 })
+	x.types("hidden-2")
+	x.keys("Enter")
+	x.until("the login is refused", func(screen string) bool { return strings.Contains(screen, "login failed") })
+	if screen := x.run("capture-pane", "-p", "-t", "svc"); strings.Contains(screen, "hidden") {
+		t.Errorf("a password is shown: %s", screen)
+	}
 }

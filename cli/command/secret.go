@@ -12,7 +12,8 @@ import (
 const readyTime = 200 * time.Millisecond
 
 // ReadSecret reads a line from a terminal, which shows nothing of it: ask is called, to ask for it, when what is typed is not shown any more.
-// However it ends, by the line or by the end of ctx, the terminal is as it was.
+// However it ends, by the line or by the end of ctx, the terminal is as it was. While it is stopped, a shell has the terminal show what is typed, and leaves
+// it so: behind its fg nothing is shown again, and ask is called again.
 func ReadSecret(ctx context.Context, in *os.File, ask func()) (string, error) {
 	fd := int(in.Fd())
 	before, err := term.GetState(fd)
@@ -28,9 +29,11 @@ func ReadSecret(ctx context.Context, in *os.File, ask func()) (string, error) {
 		line, err := term.ReadPassword(fd)
 		given <- answer{line, err}
 	}()
+	continued, end := goingOn()
+	defer end()
 	tick, late := time.NewTicker(time.Millisecond), time.Now().Add(readyTime)
 	defer tick.Stop()
-	for asked := false; ; {
+	for hidden := (*term.State)(nil); ; { // as the terminal is while it shows nothing; nil: it has not come to this yet
 		select {
 		case a := <-given:
 			return string(a.line), a.err
@@ -39,9 +42,17 @@ func ReadSecret(ctx context.Context, in *os.File, ask func()) (string, error) {
 			return "", context.Cause(ctx)
 		case <-tick.C:
 			now, err := term.GetState(fd)
-			if ready := err == nil && *now != *before || time.Now().After(late); ready && !asked {
-				asked = true
+			if err != nil {
+				return "", err
+			}
+			if *now != *before || time.Now().After(late) {
+				hidden = now
 				tick.Stop()
+				ask()
+			}
+		case <-continued:
+			if hidden != nil {
+				_ = term.Restore(fd, hidden)
 				ask()
 			}
 		}
