@@ -79,6 +79,8 @@ func (st *State) hint(ctx context.Context, e *client.Error) string {
 		return "svcctl doc list" + placeOf(e.Path, 2) + " shows the records that there are"
 	case anyError(func(f api.FieldError) bool { return strings.HasPrefix(f.Path, "scopes.") }):
 		return "svcctl token scopes lists those that you can give"
+	case e.Code() == "query_limit" && strings.HasPrefix(e.Problem.Detail, "limit is ") && placeOf(e.Path, 2) != "":
+		return "--all gets every record, page after page"
 	case strings.HasPrefix(e.Problem.Detail, "filter: malformed JSON"):
 		return `a filter is JSON, as in --filter '{"status": "published", "views": {"$gte": 10}}'`
 	case e.Status == http.StatusTooManyRequests && e.RetryAfter > 0:

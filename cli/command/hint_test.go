@@ -38,6 +38,8 @@ func TestHints(t *testing.T) {
 		{500, admin + "/reload", api.Problem{Code: "internal", RequestID: "r1"}, "the service's log has more under request id r1"},
 		{404, admin + "/jobs/runs/1", api.Problem{Code: "run_not_found"}, ""},
 		{400, "/api/v1/_/blog/posts", api.Problem{Code: "unknown_field"}, "svcctl collection describe blog posts shows the fields"},
+		{400, "/api/v1/_/blog/posts", api.Problem{Code: "query_limit", Detail: "limit is 5000, the highest allowed is 1000"}, "--all gets every record, page after page"},
+		{400, admin + "/jobs/next", api.Problem{Code: "query_limit", Detail: "limit is 5000, the highest allowed is 100"}, ""},
 		{413, "/api/v1/_/blog/posts", api.Problem{}, "send less at once: a smaller file; of records that are imported, fewer by --batch"},
 	} {
 		_, hint := commandtest.State(t).Explain(t.Context(), &client.Error{Status: tc.status, Path: tc.path, Problem: tc.problem})

@@ -236,6 +236,15 @@ func (ts *Tokens) parse(t *Token, doc bson.D, create bool, grantable []string) e
 	return b.done()
 }
 
+// lasting is a time in the words of settings: 366d, and 12h0m0s where it is no number of days.
+func lasting(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return d.String()
+}
+
 // wrongExpiry says what is wrong with the new end of a token that was to end at before; "" when nothing is.
 func (ts *Tokens) wrongExpiry(t *Token, before time.Time) string {
 	now, at := ts.now(), t.ExpiresAt
@@ -243,13 +252,13 @@ func (ts *Tokens) wrongExpiry(t *Token, before time.Time) string {
 	case !before.IsZero() && !now.Before(before):
 		return "can't be changed any more: the token has expired, make a new one"
 	case at.IsZero() && ts.maxTTL > 0:
-		return fmt.Sprintf("can't be null: a token lasts at most %s (auth.patMaxTTL)", ts.maxTTL)
+		return fmt.Sprintf("can't be null: a token lasts at most %s (auth.patMaxTTL)", lasting(ts.maxTTL))
 	case at.IsZero():
 		return ""
 	case !at.After(now):
 		return "must be in the future"
 	case ts.maxTTL > 0 && at.After(t.CreatedAt.Add(ts.maxTTL)):
-		return fmt.Sprintf("a token lasts at most %s from when it was made (auth.patMaxTTL)", ts.maxTTL)
+		return fmt.Sprintf("a token lasts at most %s from when it was made (auth.patMaxTTL)", lasting(ts.maxTTL))
 	}
 	return ""
 }

@@ -203,6 +203,19 @@ func TestATokenIsNotKeptAliveForEver(t *testing.T) {
 	}
 }
 
+// How long a token lasts at most is told as the setting is given.
+func TestLongestToken(t *testing.T) {
+	f := newSystem(t)
+	ann := f.user("ann")
+	for most, want := range map[time.Duration]string{366 * 24 * time.Hour: "a token lasts at most 366d ", 36 * time.Hour: "a token lasts at most 36h0m0s "} {
+		tokens := system.New(f.store, system.Options{Now: f.clock.Now, PATDefaultTTL: time.Hour, PATMaxTTL: most}).Tokens
+		_, _, err := tokens.Create(t.Context(), userPrincipal(ann), body(t, `{"name": "n", "scopes": [], "expiresAt": "2999-01-01T00:00:00Z"}`), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // What ends a user's tokens: the versions differ from then on, and the records go.
 func TestTokensEndWithTheirOwner(t *testing.T) {
 	for name, tc := range map[string]struct {
