@@ -63,8 +63,8 @@ func (s *Server) projectStatus(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// counts tells how many records the collections of a served project have, those that the caller may read all of. Left out are collections whose
-// rights a script decides, which is not run for this, and all while the store can't be asked: a status is wanted most when something is wrong.
+// counts tells how many records the collections of a served project have, those that the caller may read all of. Left out are those that a script
+// decides about, which is not run for this, and all while the store can't be asked: a status is wanted most when something is wrong.
 func (s *Server) counts(r *request, namespace string) map[string]int64 {
 	p, err := s.cfg.Registry.Get(namespace)
 	if err != nil { // none is served
@@ -72,12 +72,7 @@ func (s *Server) counts(r *request, namespace string) map[string]int64 {
 	}
 	out := map[string]int64{}
 	for name, c := range p.Collections {
-		if c.Scripted() {
-			continue
-		}
-		granted, err := s.cfg.Records.Grants(r.Context(), &records.Call{Project: p, Collection: c, Principal: r.principal})
-		read, may := granted[access.Get]
-		if err != nil || !may || read.Filter != nil {
+		if !s.cfg.Records.ReadsAll(r.Context(), &records.Call{Project: p, Collection: c, Principal: r.principal}) {
 			continue
 		}
 		stats, err := s.cfg.Control.Stats(r.Context(), p, name)
