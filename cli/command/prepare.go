@@ -40,7 +40,17 @@ func (st *State) Prepare(cmd *cobra.Command) error {
 	if st.Flags.RequestTimeout < 0 {
 		return Usagef("--request-timeout %s: want 0 or more", st.Flags.RequestTimeout)
 	}
+	st.warnOfSecrets()
 	return nil
+}
+
+// warnOfSecrets tells who has typed a secret into a command line where others find it. Programs, which have one from elsewhere, are told nothing.
+func (st *State) warnOfSecrets() {
+	for _, name := range secretFlags {
+		if st.isSet(name) && st.InTTY && st.ErrTTY && !st.Flags.Quiet {
+			st.Warnf("what --%[1]s is given is in the history of the shell, and in the list of processes; --%[1]s-file FILE and the variable %[2]s are in neither", name, envName(name))
+		}
+	}
 }
 
 // ownVariables are flags whose variables are read elsewhere, or that have none.
