@@ -16,7 +16,6 @@ func Escape(s string) string {
 		return s
 	}
 	var b strings.Builder
-	before := rune(0)
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
@@ -28,14 +27,14 @@ func Escape(s string) string {
 			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case r < 0x80 && jsonyaml.Unsafe(before, r):
+		case r < 0x80 && jsonyaml.Unsafe(r):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case jsonyaml.Unsafe(before, r):
+		case jsonyaml.Unsafe(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteString(s[i : i+n])
 		}
-		before, i = r, i+n
+		i += n
 	}
 	return b.String()
 }

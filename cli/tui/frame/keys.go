@@ -190,11 +190,8 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 
 // typable is text without what would turn a line around, or drive a terminal: what is pasted may come from anywhere. What ends lines is for who takes the text.
 func typable(text string) string {
-	before := rune(0)
 	return strings.Map(func(r rune) rune {
-		unsafe := jsonyaml.Unsafe(before, r)
-		before = r
-		if unsafe && r != '\n' && r != '\r' && r != '\t' {
+		if jsonyaml.Unsafe(r) && r != '\n' && r != '\r' && r != '\t' {
 			return -1
 		}
 		return r
