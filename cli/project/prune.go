@@ -118,7 +118,7 @@ func missingThere(ctx context.Context, st *command.State, c *client.Client, p *a
 		if err != nil {
 			return false, err
 		}
-		if condition(status.Conditions, "ConfigValid").Reason == "Unreadable" {
+		if status.Condition("ConfigValid").Reason == "Unreadable" {
 			return true, nil
 		}
 		st.Warnf("%[1]s is left alone, though %[2]s is not here: it is not served (%[3]s), and so the service does not say whether it has the file; svcctl project unregister %[1]s has it forgotten",

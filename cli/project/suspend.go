@@ -52,7 +52,7 @@ func runSuspend(ctx context.Context, st *command.State, namespace string, suspen
 		return show(st, p)
 	}
 	if status, err := c.ProjectStatus(ctx, p.ID); err == nil { // it is resumed, whatever its files say
-		if valid := condition(status.Conditions, "ConfigValid"); valid.Status == "False" {
+		if valid := status.Condition("ConfigValid"); valid.Status == "False" {
 			st.Warnf("the files can't be served, so that it stays as it is: %s", valid.Message)
 		}
 	}

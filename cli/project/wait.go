@@ -33,7 +33,7 @@ func waitReady(ctx context.Context, c *client.Client, p *api.Project, patience i
 			return last, late(err, p, last)
 		}
 		last = status
-		ready := condition(status.Conditions, "Ready")
+		ready := status.Condition("Ready")
 		switch {
 		case ready.Status == "True":
 			return last, nil
@@ -92,20 +92,8 @@ func late(err error, p *api.Project, last *api.ProjectStatus) error {
 	}
 	return &command.Error{
 		Exit: command.ExitTimeout, Code: "timeout", Hint: "allow more with --timeout",
-		Message: p.Namespace + " is not ready yet: " + reason(last.Phase, condition(last.Conditions, "Ready")),
+		Message: p.Namespace + " is not ready yet: " + reason(last.Phase, last.Condition("Ready")),
 	}
-}
-
-func condition(conditions []api.Condition, typ string) api.Condition {
-	for _, c := range conditions {
-		if c.Type == typ {
-			return c
-		}
-	}
-	if typ == "Reconciling" || typ == "Stalled" { // which are there only while they are True
-		return api.Condition{Type: typ, Status: "False"}
-	}
-	return api.Condition{Type: typ, Status: "Unknown", Reason: "Pending", Message: "not judged yet"}
 }
 
 // warnConditions tells what is not well in the served generation, without what is still being judged.

@@ -95,7 +95,7 @@ func runWait(ctx context.Context, opts *waitOptions) error {
 	var last *api.ProjectStatus
 	err = watchStatus(ctx, c, p, func(status *api.ProjectStatus) (bool, error) {
 		last = status
-		return condition(status.Conditions, typ).Status == want, nil
+		return status.Condition(typ).Status == want, nil
 	})
 	if err == nil {
 		return showStatus(st, p, last)
@@ -103,7 +103,7 @@ func runWait(ctx context.Context, opts *waitOptions) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || last == nil {
 		return err
 	}
-	is := condition(last.Conditions, typ)
+	is := last.Condition(typ)
 	var there []string
 	for _, c := range last.Conditions {
 		there = append(there, c.Type)

@@ -114,7 +114,7 @@ func (w *projectWatch) show(s *api.ProjectStatus) error {
 		_, err := fmt.Fprintln(p.W, "project/"+output.Escape(s.Namespace))
 		return err
 	}
-	ready := condition(s.Conditions, "Ready")
+	ready := s.Condition("Ready")
 	state := printerState(p, ready)
 	line := func(namespace, ready, phase, generation, problems, message string) error {
 		_, err := io.WriteString(p.W, strings.TrimRight(fmt.Sprintf("%-20s   %s   %-10s   %-10s   %-8s   %s", namespace, ready, phase, generation, problems, message), " ")+"\n")

@@ -39,10 +39,7 @@ type Node struct {
 // Of asks what a project is made of, as far as the caller may see it. status is that of the project.
 func Of(ctx context.Context, c *client.Client, namespace string, status *api.ProjectStatus) (Node, error) {
 	root := Node{Kind: KindProject, Name: namespace, Status: string(status.Phase), Message: fmt.Sprintf("generation %d", status.ObservedGeneration)}
-	ready := api.Condition{Status: "Unknown", Message: "not judged yet"}
-	if i := slices.IndexFunc(status.Conditions, func(x api.Condition) bool { return x.Type == "Ready" }); i >= 0 {
-		ready = status.Conditions[i]
-	}
+	ready := status.Condition("Ready")
 	root.Tone = output.ToneOfCondition("Ready", ready.Status)
 	if ready.Status != "True" {
 		root.Message += ", " + ready.Message

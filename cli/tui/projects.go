@@ -135,7 +135,7 @@ func (p *projects) section() widget.Section {
 	for _, line := range p.lines {
 		ready, phase, generation, wrong, message := widget.Text("?"), widget.Cell{}, "", "", line.problem
 		if line.status != nil {
-			condition := conditionOf(line.status, "Ready")
+			condition := line.status.Condition("Ready")
 			ready = widget.State(condition.Status)
 			phase = widget.State(string(line.status.Phase))
 			generation = generations(line.status)
@@ -153,19 +153,9 @@ func (p *projects) section() widget.Section {
 	return s
 }
 
-// conditionOf gives a condition of a project; one that it has not is Unknown.
-func conditionOf(s *api.ProjectStatus, typ string) api.Condition {
-	for _, c := range s.Conditions {
-		if c.Type == typ {
-			return c
-		}
-	}
-	return api.Condition{Type: typ, Status: "Unknown", Message: "not judged yet"}
-}
-
 // generations are the generation that is served, and the one that its conditions have judged: 4/4.
 func generations(s *api.ProjectStatus) string {
-	return fmt.Sprintf("%d/%d", s.ObservedGeneration, conditionOf(s, "Ready").ObservedGeneration)
+	return fmt.Sprintf("%d/%d", s.ObservedGeneration, s.Condition("Ready").ObservedGeneration)
 }
 
 // problems counts the errors of a config, and gives the first.

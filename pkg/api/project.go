@@ -71,6 +71,19 @@ type Condition struct {
 	LastTransitionTime Time   `json:"lastTransitionTime"`
 }
 
+// Condition gives a condition of the project: one that it has not is Unknown, or False.
+func (s *ProjectStatus) Condition(typ string) Condition {
+	for _, c := range s.Conditions {
+		if c.Type == typ {
+			return c
+		}
+	}
+	if typ == "Reconciling" || typ == "Stalled" { // which are there only while they are True
+		return Condition{Type: typ, Status: "False"}
+	}
+	return Condition{Type: typ, Status: "Unknown", Reason: "Pending", Message: "not judged yet"}
+}
+
 // ReloadResult answers a reload that was waited for. Changed is false when the files were the served ones already.
 type ReloadResult struct {
 	Generation int64           `json:"generation"`
