@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/svcctl/svc/cli/settings"
 	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
@@ -56,16 +57,14 @@ func (st *State) hintRefused() string {
 		return "the token that the tokenCommand of the context " + t.context.Name + " prints is wrong, revoked or over: " + anotherToken
 	case user != nil && user.TokenFile != "":
 		return "the token in " + user.TokenFile + ", where the context " + t.context.Name + " reads it, is wrong, revoked or over: " + anotherToken
-	case strings.HasPrefix(t.credential.Token, tokenPrefix):
+	case strings.HasPrefix(t.credential.Token, settings.TokenPrefix):
 		return "the personal access token is wrong, revoked or over: " + anotherToken
 	}
 	return "your login is over, or the credential is wrong: run svcctl login"
 }
 
-const (
-	anotherToken = "its user makes another one (token create)" // not with the flags of this command, which Reach would add to svcctl
-	tokenPrefix  = "svc_pat_"                                  // of personal access tokens
-)
+// anotherToken is not with the flags of this command, which Reach would add to svcctl.
+const anotherToken = "its user makes another one (token create)"
 
 // asksWho says that what was refused is the question that every good credential may ask.
 func asksWho(e *client.Error) bool { return e.Path == api.Prefix+api.RouteMe }

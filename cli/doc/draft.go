@@ -185,15 +185,7 @@ func (d *draft) write(comments []string) error {
 
 // replace writes a file of a draft whole, or not at all: what is there is the user's work, also when the disk is full.
 func replace(path string, data []byte) error {
-	f, err := output.CreateFile(path)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	return f.Commit()
+	return output.WriteFile(path, data, 0o600)
 }
 
 // read takes the text from the file, without the comments at its top.

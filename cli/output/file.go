@@ -67,6 +67,22 @@ func (f *File) Discard() {
 	_ = os.Remove(f.Name()) // renamed already after Commit
 }
 
+// WriteFile writes a file whole, or not at all, as Commit does it; mode is what it has in the end.
+func WriteFile(path string, data []byte, mode os.FileMode) error {
+	f, err := CreateFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
 // ReplaceFile writes a small file in one step, without waiting for the disk: a process that is killed leaves the old or the
 // new one, a machine that loses power perhaps an older one.
 func ReplaceFile(path string, data []byte) error {

@@ -115,16 +115,5 @@ func replace(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := output.CreateFile(path)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	if err := f.Chmod(info.Mode().Perm()); err != nil {
-		return err
-	}
-	return f.Commit()
+	return output.WriteFile(path, data, info.Mode().Perm())
 }

@@ -48,6 +48,9 @@ type User struct {
 	CollectionTokenFile string    `json:"collectionTokenFile,omitempty" yaml:"collectionTokenFile,omitempty"`
 }
 
+// TokenPrefix begins every personal access token.
+const TokenPrefix = "svc_pat_"
+
 // Kind says what the credential is, for people.
 func (u User) Kind(now time.Time) string {
 	switch {
@@ -59,7 +62,7 @@ func (u User) Kind(now time.Time) string {
 		return "token of " + u.TokenCommand[0]
 	case u.Token+u.TokenFile == "":
 		return "none"
-	case strings.HasPrefix(u.Token, "svc_pat_"):
+	case strings.HasPrefix(u.Token, TokenPrefix):
 		return "personal access token"
 	case u.Username == "":
 		return "token"
@@ -172,15 +175,7 @@ func Update(path string, change func(*File) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	out, err := output.CreateFile(path)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
-	if _, err := out.Write(data); err != nil {
-		return err
-	}
-	return out.Commit()
+	return output.WriteFile(path, data, 0o600)
 }
 
 // Context finds a context by name.
