@@ -64,34 +64,37 @@ func (f *form) text(i int) string { return strings.TrimSpace(f.lines[i].input.Va
 // choosing says that the list is filtered, and its rows are given.
 func (f *form) choosing() bool { return f.gives && f.at == len(f.lines)-1 }
 
-// take takes what is typed. It says whether the form is to be sent.
-func (f *form) take(msg tea.Msg) (cmd tea.Cmd, send bool) {
+// take takes what is typed, and that what was sent has failed. submit sends the form.
+func (f *form) take(msg tea.Msg, submit func() tea.Cmd) tea.Cmd {
 	switch msg := msg.(type) {
+	case frame.Failed:
+		f.asked = false
 	case tea.PasteMsg:
 		msg.Content = strings.TrimRight(msg.Content, "\r\n")
-		return f.edit(msg), false
+		return f.edit(msg)
 	case tea.KeyPressMsg:
 		switch pressed := msg.String(); {
 		case pressed == "enter":
-			return nil, !f.asked
+			if !f.asked {
+				return submit()
+			}
 		case pressed == "tab":
-			return f.move(1), false
+			return f.move(1)
 		case pressed == "shift+tab":
-			return f.move(-1), false
+			return f.move(-1)
 		case f.choosing() && pressed == "space":
 			f.toggle()
-			return nil, false
 		case f.choosing() && slices.Contains([]string{"up", "down", "pgup", "pgdown"}, pressed):
 			f.list.Key(pressed)
-			return nil, false
 		case pressed == "down":
-			return f.move(1), false
+			return f.move(1)
 		case pressed == "up":
-			return f.move(-1), false
+			return f.move(-1)
+		default:
+			return f.edit(msg)
 		}
-		return f.edit(msg), false
 	}
-	return nil, false
+	return nil
 }
 
 // move goes to another line.
@@ -103,7 +106,7 @@ func (f *form) move(by int) tea.Cmd {
 
 // edit changes what is typed.
 func (f *form) edit(msg tea.Msg) (cmd tea.Cmd) {
-	f.lines[f.at].input, cmd = f.lines[f.at].input.Update(msg)
+	f.lines[f.at].input, cmd = frame.TypeInto(f.lines[f.at].input, msg)
 	if f.choosing() {
 		f.list.Filter(f.lines[f.at].input.Value())
 	}

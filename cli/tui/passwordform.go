@@ -32,8 +32,6 @@ type passwordSet struct{ generated string }
 
 func (f *passwordForm) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case frame.Failed:
-		f.asked = false
 	case passwordSet:
 		f.wipe()
 		back := f.host.Back()
@@ -43,13 +41,8 @@ func (f *passwordForm) Update(msg tea.Msg) tea.Cmd {
 		}
 		return tea.Batch(back, f.of.host.Say(done))
 	default:
-		cmd, send := f.take(msg)
-		if send {
-			return f.submit()
-		}
-		return cmd
+		return f.take(msg, f.submit)
 	}
-	return nil
 }
 
 func (f *passwordForm) submit() tea.Cmd {

@@ -53,8 +53,6 @@ func (f *tokenForm) Update(msg tea.Msg) tea.Cmd {
 	case tokenScopes:
 		f.scopes = msg.all
 		f.show()
-	case frame.Failed:
-		f.asked = false
 	case tokenMade:
 		f.of.made = kindToken + "/" + msg.token.ID
 		return tea.Batch(f.host.Back(), showSecret(f.of.host, secret{
@@ -62,11 +60,7 @@ func (f *tokenForm) Update(msg tea.Msg) tea.Cmd {
 			more: "It ends: " + token.Expires(*msg.token) + ". It may: " + strings.Join(msg.token.Scopes, ", "),
 		}))
 	default:
-		cmd, send := f.take(msg)
-		if send {
-			return f.submit()
-		}
-		return cmd
+		return f.take(msg, f.submit)
 	}
 	return nil
 }

@@ -103,8 +103,6 @@ func (f *userForm) Update(msg tea.Msg) tea.Cmd {
 	case *userChoices:
 		f.read = msg
 		f.list.Set(f.sections()...)
-	case frame.Failed:
-		f.asked = false
 	case userMade:
 		f.wipe()
 		f.of.made = kindUser + "/" + msg.user.ID
@@ -116,11 +114,7 @@ func (f *userForm) Update(msg tea.Msg) tea.Cmd {
 		}
 		return tea.Batch(back, f.of.host.Say("the user "+msg.user.Username+" is made"))
 	default:
-		cmd, send := f.take(msg)
-		if send {
-			return f.submit()
-		}
-		return cmd
+		return f.take(msg, f.submit)
 	}
 	return nil
 }
