@@ -70,8 +70,8 @@ func (k getKind) singular() string {
 	return strings.TrimSuffix(k.plural, "s")
 }
 
-// newGet makes svcctl get: the verbs that show something, by the kind of it, where users of kubectl look for them.
-func newGet(st *command.State) *cobra.Command {
+// newGet makes svcctl get: the verbs that show something, by the kind of it, where users of kubectl look for them. It takes them from kinds.
+func newGet(kinds []getKind) *cobra.Command {
 	ones := map[string]*cobra.Command{} // the command for one of a kind, by that for all
 	get := &cobra.Command{
 		Use:   "get KIND",
@@ -104,7 +104,7 @@ api-resources lists the kinds, with their short names.`,
 			return unknownKind(cmd, args[0])
 		},
 	}
-	for _, k := range getKinds(st) {
+	for _, k := range kinds {
 		list := taken(k.noun, k.list, k.plural)
 		get.AddCommand(list)
 		list.Aliases = strings.Fields(k.short)

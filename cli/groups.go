@@ -59,8 +59,8 @@ func groupCommands(root *cobra.Command) {
 }
 
 // namePlurals lets nouns be named as svcctl get has them, too: svcctl docs list.
-func namePlurals(st *command.State, root *cobra.Command) {
-	for _, k := range getKinds(st) {
+func namePlurals(root *cobra.Command, kinds []getKind) {
+	for _, k := range kinds {
 		for _, noun := range root.Commands() {
 			if noun.Name() == k.singular() && k.plural != noun.Name() && !noun.HasAlias(k.plural) {
 				noun.Aliases = append(noun.Aliases, k.plural)

@@ -132,16 +132,17 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	})
 	root.SetVersionTemplate("svcctl {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
+	kinds := getKinds(st)
 	root.AddCommand(
 		auth.NewLogin(st), auth.NewLogout(st), auth.NewWhoami(st),
 		config.NewCmd(st), project.NewCmd(st), collection.NewCmd(st), doc.NewCmd(st), file.NewCmd(st), asset.NewCmd(st), index.NewCmd(st), search.NewCmd(st), job.NewCmd(st), action.NewCmd(st),
 		snapshot.NewCmd(st), backup.NewCmd(st),
 		user.NewCmd(st), org.NewCmd(st), team.NewCmd(st), token.NewCmd(st), access.NewCmd(st), audit.NewCmd(st), embedding.NewCmd(st), server.NewCmd(st), openapi.NewCmd(st), mcp.NewCmd(st), metrics.NewCmd(st), recordtypes.NewCmd(st),
 		service.NewStatus(st), service.NewCheck(st), plugin.NewCmd(st), manual.NewCmd(st),
-		tui.NewCmd(st), newGet(st), newResources(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
+		tui.NewCmd(st), newGet(kinds), newResources(st), newAPI(st), newVersion(st), newCompletion(st), newOptions(st),
 	)
 	root.AddCommand(project.NewTop(st)...)
-	namePlurals(st, root)
+	namePlurals(root, kinds)
 	refuseHelp(root)
 	groupCommands(root)
 	completeFlags(root, st)
