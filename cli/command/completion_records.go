@@ -17,12 +17,12 @@ const mostOffered = 30
 
 // CompleteRecords completes a namespace, a collection of it, and a record of that.
 func (st *State) CompleteRecords() CompleteFunc {
-	return st.CompleteBehindPlace(st.completeAt(1, recordIDs))
+	return st.CompleteBehindPlace(st.CompleteAt(1, recordIDs))
 }
 
 // CompleteFilesOf completes a namespace, a collection of it, a record of that, and a field of it that holds files.
 func (st *State) CompleteFilesOf() CompleteFunc {
-	fields := st.completeAt(2, func(ctx context.Context, c *client.Client, namespace string, rest []string, _ string) []string {
+	fields := st.CompleteAt(2, func(ctx context.Context, c *client.Client, namespace string, rest []string, _ string) []string {
 		return fieldLines(ctx, c, namespace, rest[0], func(f api.FieldDescription) bool { return strings.HasPrefix(f.Type, "file") })
 	})
 	return oneOf(fields, st.CompleteRecords())
@@ -30,7 +30,7 @@ func (st *State) CompleteFilesOf() CompleteFunc {
 
 // CompleteFieldsBehind completes a namespace, a collection of it, and fields of that, with commas between them.
 func (st *State) CompleteFieldsBehind() CompleteFunc {
-	return st.CompleteBehindPlace(lastOf(st.completeAt(1, func(ctx context.Context, c *client.Client, namespace string, rest []string, _ string) []string {
+	return st.CompleteBehindPlace(lastOf(st.CompleteAt(1, func(ctx context.Context, c *client.Client, namespace string, rest []string, _ string) []string {
 		return fieldPaths(ctx, c, namespace, rest[0])
 	})))
 }
@@ -87,8 +87,8 @@ func oneOf(first, second CompleteFunc) CompleteFunc {
 	}
 }
 
-// completeAt completes the argument behind a namespace, which may be known without one, and want more.
-func (st *State) completeAt(want int, offer func(ctx context.Context, c *client.Client, namespace string, rest []string, prefix string) []string) CompleteFunc {
+// CompleteAt completes the argument behind a namespace, which may be known without one, and want more.
+func (st *State) CompleteAt(want int, offer func(ctx context.Context, c *client.Client, namespace string, rest []string, prefix string) []string) CompleteFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 			namespace, err := st.Namespace()

@@ -59,28 +59,19 @@ With --wait it also waits until the project is Ready, as svcctl project reload d
 
 // completeGenerations completes the number of a generation that is kept, in a flag.
 func completeGenerations(st *command.State) command.CompleteFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
-			namespace, err := st.Namespace()
-			if len(args) > 0 {
-				namespace = args[0]
+	return st.CompleteAt(0, func(ctx context.Context, c *client.Client, namespace string, _ []string, _ string) []string {
+		list, err := c.Generations(ctx, namespace)
+		if err != nil {
+			return nil
+		}
+		var out []string
+		for _, g := range list.Items {
+			if g.Kept && !g.Current {
+				out = append(out, fmt.Sprintf("%d\t%s, by %s", g.Number, output.Age(st.Now(), g.Since.Time), byName(g.By)))
 			}
-			if err != nil || namespace == "" {
-				return nil
-			}
-			list, err := c.Generations(ctx, namespace)
-			if err != nil {
-				return nil
-			}
-			var out []string
-			for _, g := range list.Items {
-				if g.Kept && !g.Current {
-					out = append(out, fmt.Sprintf("%d\t%s, by %s", g.Number, output.Age(st.Now(), g.Since.Time), byName(g.By)))
-				}
-			}
-			return out
-		})
-	}
+		}
+		return out
+	})
 }
 
 func runRollback(ctx context.Context, opts *rollbackOptions) error {
