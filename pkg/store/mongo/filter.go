@@ -12,6 +12,8 @@ import (
 // differently from an index than from a scan (seen on 6.0) kept away from its indexes by a double negation:
 //   - {$gte: null} and {$lte: null}: a sparse index lacks the documents without the field
 //   - ranges bounded by a list: an index on lists holds their elements, and the whole list is not among them
+//   - ranges bounded by MinKey or MaxKey, with which everything compares: a sparse index lacks the documents without the
+//     field, and the others have a null for lists without a document in them, which have no value there
 func rawFilter(f *mql.Filter) bson.Raw {
 	if f == nil {
 		return bson.Raw{5, 0, 0, 0, 0}
@@ -68,7 +70,7 @@ func isIndexTrap(e bson.RawElement) bool {
 		}
 		fallthrough
 	case "$gt", "$lt":
-		if value.Type == bson.TypeArray {
+		if value.Type == bson.TypeArray || value.Type == bson.TypeMinKey || value.Type == bson.TypeMaxKey {
 			return true
 		}
 	}

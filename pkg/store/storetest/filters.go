@@ -172,6 +172,28 @@ func filterGroups() []filterGroup {
 				{`{"a":{"$not":{"$lt":"6"}}}`, "0 2 3 4 5 6 7 8 9 10 11 12 13"},
 			},
 		}, {
+			name: "the ends compare with everything", indexes: permutations("a.b"),
+			docs: []string{
+				/* 0 */ `,"a":{"b":5}`, `,"a":{"b":null}`, `,"a":{}`, ``, `,"a":5`, `,"a":[]`, `,"a":["x",[1]]`, `,"a":[{"b":[]},3]`,
+				/* 8 */ `,"a":{"b":{"$minKey":1}}`, `,"a":{"b":{"$maxKey":1}}`, `,"a":[{"b":1},{}]`, `,"a":{"b":[1,[2]]}`,
+			},
+			cases: [][2]string{
+				{`{"a.b":{"$gt":{"$minKey":1}}}`, "0 1 2 3 4 7 9 10 11"},
+				{`{"a.b":{"$gte":{"$minKey":1}}}`, "0 1 2 3 4 7 8 9 10 11"},
+				{`{"a.b":{"$lt":{"$minKey":1}}}`, ""},
+				{`{"a.b":{"$lte":{"$minKey":1}}}`, "8"},
+				{`{"a.b":{"$gt":{"$maxKey":1}}}`, ""},
+				{`{"a.b":{"$gte":{"$maxKey":1}}}`, "9"},
+				{`{"a.b":{"$lt":{"$maxKey":1}}}`, "0 1 2 3 4 7 8 10 11"},
+				{`{"a.b":{"$lte":{"$maxKey":1}}}`, "0 1 2 3 4 7 8 9 10 11"},
+				{`{"a.b":{"$not":{"$gte":{"$maxKey":1}}}}`, "0 1 2 3 4 5 6 7 8 10 11"},
+				{`{"a.b":{"$not":{"$gt":{"$minKey":1}}}}`, "5 6 8"},
+				{`{"a.b":{"$gte":{"$minKey":1},"$lt":{"$maxKey":1}}}`, "0 1 2 3 4 7 8 10 11"},
+				{`{"a":{"$elemMatch":{"b":{"$lte":{"$maxKey":1}}}}}`, "6 7 10"},
+				{`{"a.b":{"$minKey":1}}`, "8"},
+				{`{"a.b":{"$in":[{"$minKey":1},{"$maxKey":1}]}}`, "8 9"},
+			},
+		}, {
 			name: "strings and patterns", indexes: permutations("a"),
 			//             0            1             2            3           4                  5        6            7    8
 			docs: []string{`,"a":"abc"`, `,"a":"ABC"`, `,"a":"abd"`, `,"a":"b"`, `,"a":["x","abz"]`, `,"a":5`, `,"a":"a\nb"`, ``, `,"a":"Äpfel"`},
