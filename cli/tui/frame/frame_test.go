@@ -204,6 +204,73 @@ func TestReadsThatAreSlow(t *testing.T) {
 	})
 }
 
+// TestKeysBeforeTheFirstRead presses keys while a screen is not there yet.
+func TestKeysBeforeTheFirstRead(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		keys   []string
+		fails  bool
+		typing bool   // after x
+		want   string // what the screen has got in the end
+	}{
+		"they wait":                           {keys: []string{"x", "j", "k"}, want: "shown read x j k"},
+		"those of the frame, too":             {keys: []string{"x", "2", "q", ":"}, want: "shown read x"},
+		"a command":                           {keys: []string{"x", ":", "o", "w", "n", " ", "q", "enter", "j"}, want: "shown read x own q j"},
+		"esc drops them":                      {keys: []string{"x", "2", "esc", "j"}, want: "shown read j"},
+		"nobody answers what they do not see": {keys: []string{"d", "y", "j"}, want: "shown read d"},
+		"nor types there":                     {keys: []string{"t", "a", "enter"}, want: "shown read t"},
+		"none is left after an error":         {keys: []string{"x"}, fails: true, want: "shown read"},
+		"some are enough":                     {keys: strings.Split(strings.Repeat("x", 200), ""), want: "shown read" + strings.Repeat(" x", 80)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reads := 0
+			s := &screen{}
+			s.read = func(context.Context) (tea.Msg, error) {
+				time.Sleep(time.Second)
+				if reads++; reads == 1 && tt.fails {
+					return nil, errors.New("nobody there")
+				}
+				return "read", nil
+			}
+			s.press = func(key string) tea.Cmd {
+				switch key {
+				case "d":
+					s.host.Confirm("Delete it?", func() tea.Cmd { s.got = append(s.got, "deleted"); return nil })
+				case "t":
+					s.typing = true
+				}
+				return nil
+			}
+			drive(t, s, &screen{}, func(t *testing.T, d *frametest.Driver) {
+				d.Press(tt.keys...)
+				shows(t, d, "asking the service …")
+				if len(s.got) > 1 {
+					t.Errorf("before it was read the screen gets %v", s.got)
+				}
+				d.Wait(5 * time.Second)
+				if got := strings.Join(s.got, " "); got != tt.want {
+					t.Errorf("the screen gets %s, want %s", got, tt.want)
+				}
+			})
+		})
+	}
+	t.Run("that another one opens", func(t *testing.T) {
+		t.Parallel()
+		slow := func(context.Context) (tea.Msg, error) { time.Sleep(time.Second); return "read", nil }
+		first, second := &screen{title: "first", read: slow}, &screen{title: "second", read: slow}
+		first.press = func(string) tea.Cmd { return first.host.Open("second", frame.Place{}) }
+		drive(t, first, second, func(t *testing.T, d *frametest.Driver) {
+			d.Press("x", "y", "z")
+			shows(t, d, "(keys pressed meanwhile: 3; esc drops them)")
+			d.Wait(3 * time.Second)
+			if got := strings.Join(second.got, " "); got != "shown read y z" {
+				t.Errorf("the second one gets %s", got)
+			}
+		})
+	})
+}
+
 func TestScreensThatAreLeft(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -42,7 +42,14 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		m.helpKey(pressed)
 		return nil
 	}
-	if pressed == "esc" {
+	switch {
+	case len(top.held) > 0 && pressed == "esc":
+		top.held = nil
+		return nil
+	case len(top.held) > 0: // this one may be meant for what they open
+		top.hold(msg)
+		return nil
+	case pressed == "esc":
 		return m.esc(top)
 	}
 	if t, ok := top.screen.(Typer); ok && t.Typing() {
@@ -69,9 +76,35 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.goTo(m.cfg.Screens[i], "")
 	}
 	if !top.loaded {
+		top.hold(msg)
 		return nil
 	}
 	return top.screen.Update(msg)
+}
+
+// mostHeld is how many keys are held, about a line of them.
+const mostHeld = 80
+
+// hold keeps a key for when the screen has been read for the first time.
+func (l *layer) hold(msg tea.KeyPressMsg) {
+	if len(l.held) < mostHeld {
+		l.held = append(l.held, msg)
+	}
+}
+
+// release takes the keys that were held, as if they were pressed now. It ends with the first that has the user asked
+// something: nobody answers what they have not seen.
+func (m *Model) release(l *layer) tea.Cmd {
+	held := l.held
+	l.held = nil
+	var cmds []tea.Cmd
+	for _, msg := range held {
+		cmds = append(cmds, m.key(msg))
+		if t, ok := m.top().screen.(Typer); m.question != nil || ok && t.Typing() {
+			break
+		}
+	}
+	return tea.Batch(cmds...)
 }
 
 // esc goes back by one step: from an error that is told, of the screen itself, from its filter, or to the screen beneath.

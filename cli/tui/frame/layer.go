@@ -17,7 +17,8 @@ type layer struct {
 	place  Place
 	screen Screen
 	filter string
-	loaded bool // it has been read once
+	loaded bool              // it has been read once
+	held   []tea.KeyPressMsg // pressed before, which wait for that
 
 	// Since it is shown, as the shows-th time.
 	ctx    context.Context //nolint:containedctx // of what it asks for, until it is left
@@ -146,6 +147,7 @@ func (m *Model) leave() {
 	if l := m.top(); l != nil && l.cancel != nil {
 		l.cancel()
 		l.shows++
+		l.held = nil
 	}
 }
 
@@ -217,17 +219,21 @@ func (m *Model) wasRead(msg wasRead) tea.Cmd {
 	var pause time.Duration
 	if msg.trouble != nil {
 		l.readFailures++
+		l.held = nil // the service may be back in a minute, with nobody there
 		pause = backoff(l.readFailures)
 		l.readTrouble = *msg.trouble
 		l.readTrouble.next = "trying again in " + pause.String()
 	} else {
 		l.readFailures, l.readTrouble, l.loaded = 0, trouble{}, true
-		cmd = l.screen.Update(msg.msg)
+		cmd = tea.Batch(l.screen.Update(msg.msg), m.release(l))
 		if r, ok := l.screen.(Reader); ok && r.Every() > 0 {
 			pause = max(r.Every(), restFactor*msg.took)
 		}
 	}
-	if l.again {
+	switch {
+	case !m.current(msg.ticket): // a key that was held has left it
+		return cmd
+	case l.again:
 		l.again = false
 		return tea.Batch(cmd, m.read(l))
 	}

@@ -62,7 +62,8 @@ type Screen interface {
 	Keys() []key.Binding
 }
 
-// Reader is a screen that shows what the service says. It is drawn, and gets keys, when it has been read for the first time.
+// Reader is a screen that shows what the service says. It is drawn when it has been read for the first time, and gets then
+// what keys were pressed before.
 type Reader interface {
 	// Read asks for all that the screen shows, which Update gets. It runs beside the loop, once at a time, and must not touch what
 	// the other methods use. ctx ends when the screen is left.

@@ -75,7 +75,11 @@ func (m *Model) body(height int) string {
 	case top.readTrouble.message != "":
 		return ""
 	}
-	return m.theme.Faint.Render(widget.Cut("asking the service …", m.width))
+	asking := "asking the service …"
+	if n := len(m.top().held); n > 0 {
+		asking += fmt.Sprintf(" (keys pressed meanwhile: %d; esc drops them)", n)
+	}
+	return m.theme.Faint.Render(widget.Cut(asking, m.width))
 }
 
 // path says where the screen is, and what its rows are filtered by. Where it has no room, its beginning makes way.
