@@ -10,6 +10,14 @@ import (
 	"github.com/svcctl/svc/cli/command"
 )
 
+// unknown is the error for words that are no command of cmd, which has others.
+func unknown(st *command.State, cmd *cobra.Command, words []string) error {
+	if len(words) > 1 && !cmd.HasParent() {
+		return verbFirst(st, cmd, words[0], words[1])
+	}
+	return command.Unknown(cmd, words[0])
+}
+
 // verbFirst is the error for a verb before its noun, as kubectl has them (describe project blog): it names the command that has them in our order.
 func verbFirst(st *command.State, root *cobra.Command, verb, noun string) error {
 	noun, _, _ = strings.Cut(noun, "/")

@@ -111,11 +111,8 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return verbFirst(st, cmd, args[0], args[1])
-			}
 			if len(args) > 0 {
-				return command.Unknown(cmd, args[0])
+				return unknown(st, cmd, args)
 			}
 			return cmd.Help()
 		},
@@ -128,6 +125,9 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 failed, or
 	root.SetOut(st.Stdout())
 	root.SetErr(st.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasSubCommands() { // the flag is one of what they think that there is
+			return unknown(st, cmd, words)
+		}
 		return &command.Error{Exit: command.ExitUsage, Code: "usage", Message: flagMessage(err), Hint: flagHint(cmd, err)}
 	})
 	root.SetVersionTemplate("svcctl {{.Version}}\n")
