@@ -68,62 +68,94 @@ func Unknown(cmd *cobra.Command, word string) error {
 	}
 }
 
+// hintUnknown says what to write in place of a word that is no command of cmd.
 func hintUnknown(cmd *cobra.Command, word string) string {
-	var all, near []string
-	others := synonyms()
-	for _, sub := range cmd.Commands() {
-		if !sub.IsAvailableCommand() {
-			continue
-		}
-		all = append(all, sub.Name())
-		if slices.Contains(others[sub.Name()], word) {
-			near = append(near, sub.Name())
-		}
-	}
-	thereAre := "there are: " + cmd.CommandPath() + " " + strings.Join(all, ", ")
-	if !cmd.HasParent() { // which has too many for a line
-		thereAre = cmd.Name() + " --help lists the commands"
-	}
 	_, path, _ := strings.Cut(cmd.CommandPath()+" "+word, " ")
 	if there := elsewhere()[path]; there != "" {
 		return "did you mean: " + there
 	}
-	nouns := namesakes(cmd.Root(), word)
-	if !cmd.HasParent() && len(nouns) == 0 && len(near) == 0 {
-		word, nouns = otherVerb(cmd, word)
-	}
-	if !cmd.HasParent() && len(nouns) > 0 || len(near) == 0 && 0 < len(nouns) && len(nouns) <= maxNamesakes {
-		if len(nouns) > maxNamesakes {
-			return word + " what? " + cmd.Root().Name() + " NOUN " + word + ", where NOUN is " + strings.Join(nouns, ", ")
-		}
-		var paths []string
-		for _, verb := range near {
-			paths = append(paths, cmd.CommandPath()+" "+verb)
-		}
-		for _, noun := range nouns {
-			paths = append(paths, cmd.Root().Name()+" "+noun+" "+word)
-		}
-		hint := "did you mean: " + strings.Join(paths, ", or ")
-		if cmd.HasParent() {
-			hint += "; " + thereAre
-		}
+	near := sameMeaning(cmd, word)
+	if hint := hintNouns(cmd, word, near); hint != "" {
 		return hint
+	}
+	if len(near) == 0 { // no other word for one of them, so perhaps a slip
+		near = slips(cmd, word)
+	}
+	if len(near) > 0 {
+		return "did you mean: " + cmd.CommandPath() + " " + strings.Join(near, ", ")
+	}
+	return thereAre(cmd)
+}
+
+// sameMeaning gives the commands of cmd that people mean by a word.
+func sameMeaning(cmd *cobra.Command, word string) (names []string) {
+	others := synonyms()
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && slices.Contains(others[sub.Name()], word) {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+// hintNouns names the nouns that have a word as their verb, or what it means, behind the commands of cmd that are near to it; "": there are none, or, in
+// a group, something nearer or too many.
+func hintNouns(cmd *cobra.Command, word string, near []string) string {
+	root := cmd.Root()
+	nouns := namesakes(root, word)
+	if cmd == root && len(nouns) == 0 && len(near) == 0 {
+		word, nouns = otherVerb(root, word)
+	}
+	switch many := len(nouns) > maxNamesakes; {
+	case len(nouns) == 0, cmd != root && (many || len(near) > 0):
+		return ""
+	case many:
+		return word + " what? " + root.Name() + " NOUN " + word + ", where NOUN is " + strings.Join(nouns, ", ")
+	}
+	var paths []string
+	for _, verb := range near {
+		paths = append(paths, cmd.CommandPath()+" "+verb)
+	}
+	for _, noun := range nouns {
+		paths = append(paths, root.Name()+" "+noun+" "+word)
+	}
+	hint := "did you mean: " + strings.Join(paths, ", or ")
+	if cmd != root {
+		hint += "; " + thereAre(cmd)
+	}
+	return hint
+}
+
+// slips gives the commands of cmd that differ from a word by few letters, the fewest first.
+func slips(cmd *cobra.Command, word string) []string {
+	if !cmd.HasParent() && len(word) > 1 && strings.HasPrefix("help", word) { // which is none of the commands, for cobra
+		return []string{"help"}
 	}
 	most := 2
 	if len(word) < 5 { // of which two letters make any other
 		most = 1
 	}
-	if !cmd.HasParent() && len(word) > 1 && strings.HasPrefix("help", word) { // which is none of the commands, for cobra
-		near = append(near, "help")
+	for n := 1; n <= most; n++ {
+		cmd.SuggestionsMinimumDistance = n
+		if near := cmd.SuggestionsFor(word); len(near) > 0 {
+			return near
+		}
 	}
-	for slips := 1; slips <= most && len(near) == 0; slips++ { // no other word for one of them, so perhaps a slip
-		cmd.SuggestionsMinimumDistance = slips
-		near = cmd.SuggestionsFor(word)
+	return nil
+}
+
+// thereAre lists the commands of cmd, or says how to: the root has too many for a line.
+func thereAre(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return cmd.Name() + " --help lists the commands"
 	}
-	if len(near) > 0 {
-		return "did you mean: " + cmd.CommandPath() + " " + strings.Join(near, ", ")
+	var all []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			all = append(all, sub.Name())
+		}
 	}
-	return thereAre
+	return "there are: " + cmd.CommandPath() + " " + strings.Join(all, ", ")
 }
 
 // otherVerb gives the verb that people mean by a word, and the nouns that have it.
