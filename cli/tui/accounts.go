@@ -148,7 +148,7 @@ func (a *accounts) press(pressed string) tea.Cmd {
 		}
 	case "u":
 		if !a.host.May(rightToMakeUsers) {
-			return a.host.Say("you lack the right " + rightToMakeUsers)
+			return a.host.Lack(rightToMakeUsers)
 		}
 		return a.host.Push(func(h *frame.Host) frame.Screen { return newUserForm(h, a) })
 	case "x", "P":
@@ -192,7 +192,7 @@ func (a *accounts) askRevoke(t *api.Token) tea.Cmd {
 
 func (a *accounts) askDelete(u *api.User) tea.Cmd {
 	if !a.host.May("user.delete") {
-		return a.host.Say("you lack the right user.delete")
+		return a.host.Lack("user.delete")
 	}
 	id, word := u.ID, wordOf(u.Username, u.ID)
 	lines := []string{"Delete the user " + u.Username + " with all their logins and personal access tokens.", "They don't come back; x only keeps a user from logging in."}
@@ -207,7 +207,7 @@ func (a *accounts) askDelete(u *api.User) tea.Cmd {
 // askActive asks whether a user is to be disabled, or may log in again.
 func (a *accounts) askActive(u *api.User) tea.Cmd {
 	if !a.host.May(rightToChangeUsers) {
-		return a.host.Say("you lack the right " + rightToChangeUsers)
+		return a.host.Lack(rightToChangeUsers)
 	}
 	id, word, active := u.ID, wordOf(u.Username, u.ID), !u.Active
 	doing, done := "disabling ", " can't log in any more; their logins and personal access tokens have ended"

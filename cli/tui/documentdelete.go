@@ -32,7 +32,7 @@ func (d *documents) askDelete() tea.Cmd {
 	case len(ids) == 0:
 		return d.host.Say("move to a record first")
 	case !d.may("delete"):
-		return d.host.Say("you lack the right delete of " + d.place.Collection)
+		return d.host.Lack("delete of " + d.place.Collection)
 	}
 	of := d.place.Namespace + "/" + d.place.Collection
 	text := []string{fmt.Sprintf("Delete %s of %s, with their files. They don't come back, but from a snapshot.", output.Count(len(ids), "record"), of), ""}

@@ -58,7 +58,7 @@ func (d *documents) edit() tea.Cmd {
 		return d.host.Say("move to a record first")
 	}
 	if !d.may("put") {
-		return d.host.Say("you lack the right update of " + d.place.Collection)
+		return d.host.Lack("update of " + d.place.Collection)
 	}
 	d.opening = true
 	id := one.id
@@ -71,7 +71,7 @@ func (d *documents) edit() tea.Cmd {
 // create opens a record that there is not yet.
 func (d *documents) create() tea.Cmd {
 	if !d.may("post") {
-		return d.host.Say("you lack the right create of " + d.place.Collection)
+		return d.host.Lack("create of " + d.place.Collection)
 	}
 	var fields []api.FieldDescription
 	if d.about != nil {

@@ -110,7 +110,7 @@ func (j *jobs) askTimes(name string) tea.Cmd {
 // askRun asks whether a job is to be run, or where a run goes on, whether that is to be cancelled.
 func askRun(h *frame.Host, namespace, job string, last *api.Run) tea.Cmd {
 	if !h.May(rightToRun) {
-		return h.Say("you lack the right " + rightToRun)
+		return h.Lack(rightToRun)
 	}
 	if last != nil && last.Active() {
 		id := last.ID
@@ -137,7 +137,7 @@ func askRun(h *frame.Host, namespace, job string, last *api.Run) tea.Cmd {
 // askSuspend asks whether a job is to rest, or to be run by its schedule again.
 func askSuspend(h *frame.Host, namespace string, job *api.Job) tea.Cmd {
 	if !h.May(rightToRun) {
-		return h.Say("you lack the right " + rightToRun)
+		return h.Lack(rightToRun)
 	}
 	name, question, doing, done := job.Name, "Suspend "+job.Name+"? Its schedule does not run it until it is resumed; x still does.", "suspending ", " is suspended"
 	act := h.Client.SuspendJob

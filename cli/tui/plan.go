@@ -38,7 +38,7 @@ type plannedRead struct {
 // showPlanned opens it from a screen.
 func showPlanned(h *frame.Host, namespace string, diff bool) tea.Cmd {
 	if !h.May(rightToReload) {
-		return h.Say("you lack the right " + rightToReload)
+		return h.Lack(rightToReload)
 	}
 	return h.Push(func(h *frame.Host) frame.Screen { return &planned{host: h, namespace: namespace, diff: diff} })
 }

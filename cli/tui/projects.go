@@ -177,7 +177,7 @@ const rightToReload = "project.reload"
 // confirmReload asks whether a project is to be reloaded, and does it.
 func confirmReload(h *frame.Host, namespace string) tea.Cmd {
 	if !h.May(rightToReload) {
-		return h.Say("you lack the right " + rightToReload)
+		return h.Lack(rightToReload)
 	}
 	h.Confirm("Reload "+namespace+"? Its files are read again, and served if they are valid.", func() tea.Cmd {
 		return h.Act("reloading "+namespace, func(ctx context.Context) (string, error) {

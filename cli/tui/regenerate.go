@@ -60,7 +60,7 @@ func (s *search) askRegenerate(row *searchRow) tea.Cmd {
 		return s.watch(run)
 	}
 	if !s.host.May(rightToRegenerate) {
-		return s.host.Say("you lack the right " + rightToRegenerate)
+		return s.host.Lack(rightToRegenerate)
 	}
 	id, place, collection, name := row.id(), row.place(), row.collection, row.name
 	s.host.Confirm("Make the index of "+place+" anew? The one before answers until it is made.", func() tea.Cmd {

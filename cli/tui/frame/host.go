@@ -85,6 +85,9 @@ func (h *Host) Confirm(text string, yes func() tea.Cmd) {
 // Say tells the user something, for a while. Commands in it are about the same service (see Reach).
 func (h *Host) Say(text string) tea.Cmd { return h.m.say(notice{text: h.Reach(text)}) }
 
+// Lack tells the user which right they lack for what they have asked for.
+func (h *Host) Lack(right string) tea.Cmd { return h.Say("you lack the right " + right) }
+
 // Reach gives a text in which commands of svcctl are about the service that this program is about.
 func (h *Host) Reach(text string) string {
 	if h.m.cfg.Reach == nil {
