@@ -159,11 +159,12 @@ var layers = []layer{
 		"/cli/user":                "/cli/command /cli/output client api",
 	}},
 	{"L7", rooms{
-		"/cmd/svcd":        "app trial trial/report auth embedding errs /controllers project schema script /cli/output",
-		"/cmd/svcctl":      "/cli /cli/command script",
-		"/":                "",
-		"/bench":           "",
-		"/scripts/samples": "",
+		"/cmd/svcd":          "app trial trial/report auth embedding errs /controllers project schema script /cli/output",
+		"/cmd/svcctl":        "/cli /cli/command script",
+		"/":                  "",
+		"/bench":             "",
+		"/scripts/samples":   "",
+		"/scripts/typecheck": "",
 	}},
 }
 

@@ -23,7 +23,7 @@ export GOGC="${GOGC:-200}"
 # shellcheck disable=SC2086 # lists of packages and flags are meant to split
 "$go" vet $race $pkgs || exit 1
 if [ "$pkgs" = ./... ] && [ -z "${TESTFLAGS:-}" ]; then # svcctl is released for Windows, too, where none of this runs
-	CGO_ENABLED=0 GOOS=windows "$go" build -o /dev/null ./cmd/svcctl || exit 1
+	CGO_ENABLED=0 "$go" run ./scripts/typecheck windows ./cmd/svcctl || exit 1
 fi
 if command -v golangci-lint >/dev/null 2>&1; then
 	# shellcheck disable=SC2086
