@@ -20,6 +20,7 @@ import (
 	"github.com/svcctl/svc/cli/command"
 	"github.com/svcctl/svc/controllers"
 	"github.com/svcctl/svc/pkg/app"
+	"github.com/svcctl/svc/pkg/auth"
 	"github.com/svcctl/svc/pkg/trial"
 	"github.com/svcctl/svc/pkg/trial/report"
 )
@@ -30,14 +31,21 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"svcctl": func() {
+	programs := map[string]func(){"svcd": projectTest, "svcctl": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		code := cli.Run(ctx, &command.State{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Home: os.Getenv("HOME"), Now: time.Now, Version: "test",
 		}, os.Args[1:])
 		stop()
 		os.Exit(code)
-	}, "svcd": projectTest})
+	}}
+	if dir := os.Getenv("SVCCTL_RELEASED"); dir != "" { // scripts/test.sh has it there without the race detector
+		delete(programs, "svcctl")
+		if err := os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+			panic(err)
+		}
+	}
+	testscript.Main(m, programs)
 }
 
 // projectTest is the part of svcd that svcctl project test runs.
@@ -96,6 +104,7 @@ func newDeskWith(t *testing.T, mode controllers.WatchMode, change func(*app.Conf
 		Fronts:        map[string]string{"blog.localhost": "blog", "shop.localhost": "shop"},
 		ShutdownGrace: time.Second, Version: "test", Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Env: func(string) (string, bool) { return "", false }, Judge: trial.Judge{}, OnFatal: func(err error) { t.Error(err) },
+		PasswordCost: auth.Params{Memory: 64, Time: 1, Threads: 1},
 	}
 	change(&config)
 	a, err := app.New(t.Context(), config)
