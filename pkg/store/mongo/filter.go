@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -14,6 +15,8 @@ import (
 //   - ranges bounded by a list: an index on lists holds their elements, and the whole list is not among them
 //   - ranges bounded by MinKey or MaxKey, with which everything compares: a sparse index lacks the documents without the
 //     field, and the others have a null for lists without a document in them, which have no value there
+//   - $elemMatch with a field that is null: it holds for elements without the field, which a sparse index lacks, and which
+//     the server takes if it has planned the same with other values before
 func rawFilter(f *mql.Filter) bson.Raw {
 	if f == nil {
 		return bson.Raw{5, 0, 0, 0, 0}
@@ -64,6 +67,10 @@ func isIndexTrap(e bson.RawElement) bool {
 	switch e.Key() {
 	case "$expr": // its comparisons mean the same with any index
 		return false
+	case "$elemMatch":
+		if element, ok := value.DocumentOK(); ok && mayLackNull(element) { // else it is a constant
+			return true
+		}
 	case "$gte", "$lte":
 		if value.Type == bson.TypeNull {
 			return true
@@ -76,4 +83,40 @@ func isIndexTrap(e bson.RawElement) bool {
 	}
 	nested := value.Type == bson.TypeEmbeddedDocument || value.Type == bson.TypeArray
 	return nested && hasIndexTrap(value.Value)
+}
+
+// mayLackNull says whether fields of the elements that $elemMatch looks for may be null. What is asked of the elements
+// themselves is another matter: they are there.
+func mayLackNull(element bson.Raw) bool {
+	clauses, _ := element.Elements()
+	return slices.ContainsFunc(clauses, func(e bson.RawElement) bool {
+		switch nested := e.Value(); {
+		case e.Key() == "$and" || e.Key() == "$or" || e.Key() == "$nor":
+			list, _ := nested.ArrayOK() // what is none is in a constant, as below
+			branches, _ := list.Values()
+			return slices.ContainsFunc(branches, func(v bson.RawValue) bool {
+				branch, _ := v.DocumentOK()
+				return mayLackNull(branch)
+			})
+		case strings.HasPrefix(e.Key(), "$"):
+			return false
+		default:
+			conditions, _ := nested.DocumentOK()
+			ops, _ := conditions.Elements()
+			return slices.ContainsFunc(ops, equalsNull)
+		}
+	})
+}
+
+func equalsNull(op bson.RawElement) bool {
+	switch value := op.Value(); op.Key() {
+	case "$eq":
+		return value.Type == bson.TypeNull
+	case "$in", "$all":
+		list, _ := value.ArrayOK()
+		values, _ := list.Values()
+		return slices.ContainsFunc(values, func(v bson.RawValue) bool { return v.Type == bson.TypeNull })
+	default:
+		return false
+	}
 }

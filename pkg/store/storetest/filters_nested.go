@@ -39,6 +39,28 @@ func nestedFilterGroups() []filterGroup {
 				{`{"a.b":{"$all":[1,4]}}`, "14"},
 			},
 		}, {
+			name: "null in elements, after others", indexes: permutations("a.b"),
+			docs: []string{
+				/* 0 */ `,"a":[{"b":null}]`, `,"a":[{"b":1},{}]`, `,"a":[{"c":1}]`, `,"a":[[{"b":1}]]`, `,"a":[{"b":[null]}]`,
+				/* 5 */ `,"a":[5]`, `,"a":[]`, `,"a":{"c":1}`, ``,
+			},
+			// A server keeps the plan of queries that differ in nothing but values, once it has seen some.
+			cases: [][2]string{
+				{`{"a":{"$elemMatch":{"b":7}}}`, ""},
+				{`{"a":{"$elemMatch":{"b":8}}}`, ""},
+				{`{"a":{"$elemMatch":{"b":9}}}`, ""},
+				{`{"a":{"$elemMatch":{"b":null}}}`, "0 1 2 3 4"},
+				{`{"a":{"$elemMatch":{"b":{"$in":[7,8]}}}}`, ""},
+				{`{"a":{"$elemMatch":{"b":{"$in":[7,9]}}}}`, ""},
+				{`{"a":{"$elemMatch":{"b":{"$in":[8,9]}}}}`, ""},
+				{`{"a":{"$elemMatch":{"b":{"$in":[7,null]}}}}`, "0 1 2 3 4"},
+				{`{"a":{"$elemMatch":{"b":{"$all":[null]}}}}`, "0 1 2 3 4"},
+				{`{"a":{"$elemMatch":{"$or":[{"b":7},{"b":8}]}}}`, ""},
+				{`{"a":{"$elemMatch":{"$or":[{"b":7},{"b":9}]}}}`, ""},
+				{`{"a":{"$elemMatch":{"$or":[{"b":8},{"b":9}]}}}`, ""},
+				{`{"a":{"$elemMatch":{"$or":[{"b":7},{"b":null}]}}}`, "0 1 2 3 4"},
+			},
+		}, {
 			name: "objects", indexes: permutations("a"),
 			docs: []string{
 				/* 0 */ `,"a":{"x":1,"y":2}`, `,"a":{"y":2,"x":1}`, `,"a":{"x":1.0,"y":2}`, `,"a":{"x":1}`, `,"a":{}`,
