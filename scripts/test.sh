@@ -54,13 +54,13 @@ fi
 # The race detector holds each program for a second before it ends, in case that something goes on: the tests hold that nothing does (R19).
 export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
 # Tests wait much, for leases, intervals, and processes to end: two packages more than there are processors keep these busy. All that go
-# test would vet has been vetted.
+# test would vet has been vetted, and no debugger looks at what is linked: stacks and reports of races do without what one needs.
 jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2))
 # The longest begin first, so that none of them is what all wait for at the end.
 tested=$pkgs
 [ "$pkgs" = ./... ] && tested="./pkg/app ./cmd/svcd ./cli ./pkg/snapshot ./pkg/store/embedded ./..."
 # shellcheck disable=SC2086
-"$bin/startmongo" "$go" test $race -vet=off -p $jobs -timeout 50m ${TESTFLAGS:-} $tested || exit 1
+"$bin/startmongo" "$go" test $race -ldflags=-w -vet=off -p $jobs -timeout 50m ${TESTFLAGS:-} $tested || exit 1
 # The race detector has the first make few requests, and allocates where the second counts.
 if [ -n "$race" ] && [ "$pkgs" = ./... ] && [ -z "${TESTFLAGS:-}" ]; then
 	export CGO_ENABLED=0
