@@ -325,8 +325,8 @@ var aggregations = []struct{ stages, want string }{ //nolint:gochecknoglobals //
 		`{"x":[],"y":[]}`,
 	},
 	{
-		`[{"$sort":{"_id":1}},{"$limit":2},{"$facet":{"o":[{"$lookup":{"from":"others","localField":"k","foreignField":"k","as":"o"}},{"$project":{"o._id":1}}]}}]`,
-		`{"o":[{"_id":1,"o":[{"_id":1},{"_id":2}]},{"_id":2,"o":[{"_id":1},{"_id":2}]}]}`,
+		`[{"$sort":{"_id":1}},{"$limit":2},{"$facet":{"o":[{"$lookup":{"from":"others","localField":"k","foreignField":"k","as":"o"}},{"$project":{"o":{"$setUnion":["$o._id",[]]}}}]}}]`,
+		`{"o":[{"_id":1,"o":[1,2]},{"_id":2,"o":[1,2]}]}`,
 	},
 	{
 		`[{"$unwind":{"path":"$tags","includeArrayIndex":"b.at"}},{"$group":{"_id":"$b.at","n":{"$sum":"$n"},"most":{"$max":"$tags"}}},{"$sort":{"_id":1}}]`,
