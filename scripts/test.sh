@@ -37,10 +37,12 @@ bin=$(mktemp -d) || exit 1
 trap 'rm -rf "$bin"' EXIT
 # Without cgo it is compiled as what is tested below without the race detector, and as the programs are that are released.
 CGO_ENABLED=0 "$go" build -o "$bin/startmongo" ./pkg/store/mongotest/startmongo || exit 1
-# The race detector triples what it takes to start a program. Tests that start svcctl some thousand times start it as it is released.
+# The race detector triples what it takes to start a program. Tests that start svcctl some thousand times, and those that kill svcd again and
+# again, start them as they are released.
 if [ -n "$race" ] && [ "$pkgs" = ./... ]; then
 	CGO_ENABLED=0 "$go" build -ldflags '-w -X main.version=test' -o "$bin/released/" ./cmd/svcctl || exit 1
-	export SVCCTL_RELEASED="$bin/released"
+	CGO_ENABLED=0 "$go" build -ldflags=-w -o "$bin/svcd" ./cmd/svcd || exit 1
+	export SVCCTL_RELEASED="$bin/released" SVCD_RELEASED="$bin/svcd"
 fi
 
 # MongoDB and the tests wait for a disk at every write: their data is in memory where there is room. What they show is the same, for who is

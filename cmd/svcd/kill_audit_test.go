@@ -198,11 +198,11 @@ func TestKillAudited(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killAudited(t, newSvcd(t))
+		killAudited(t, mortal(t))
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killAudited(t, newSvcd(t, ownMongoDB(t, 2*time.Second)))
+		killAudited(t, mortal(t, ownMongoDB(t, 2*time.Second)))
 	})
 }
 

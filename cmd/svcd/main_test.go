@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,10 @@ const asServer = "SVCD_TEST_MAIN"
 // endAtOnce is what the environment of a program needs for it to end when it is done, with the race detector too, which holds
 // others for a second.
 const endAtOnce = "GORACE=atexit_sleep_ms=0"
+
+// released is the variable with svcd as it is released. scripts/test.sh sets it: the race detector triples what it takes to start one, and
+// tests that kill one do so some hundred times.
+const released = "SVCD_RELEASED"
 
 // fileLimit is how many KiB a file of that svcd can have.
 const fileLimit = "SVCD_TEST_FILE_KIB"
@@ -93,6 +98,17 @@ type svcd struct {
 	env []string
 	// under is a command that starts the process in its own place; none starts it by itself.
 	under []string
+	// binary is the program: this test binary, if it is "".
+	binary string
+}
+
+// mortal is newSvcd for tests that kill it again and again: svcd as it is released, where there is one. What such a test looks for is what
+// outlives a process. Of races, TestKill and tests that run the service within their own process would know.
+func mortal(t *testing.T, env ...string) svcd {
+	t.Helper()
+	s := newSvcd(t, env...)
+	s.binary = os.Getenv(released)
+	return s
 }
 
 func newSvcd(t *testing.T, env ...string) svcd {
@@ -115,7 +131,7 @@ func (s svcd) write(name, content string) {
 }
 
 func (s svcd) command(stdout, stderr *bytes.Buffer, args ...string) *exec.Cmd {
-	line := slices.Concat(s.under, []string{os.Args[0]}, args)
+	line := slices.Concat(s.under, []string{cmp.Or(s.binary, os.Args[0])}, args)
 	cmd := exec.CommandContext(s.Context(), line[0], line[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.env, stdout, stderr
 	return cmd
