@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/svcctl/svc/pkg/errs"
@@ -45,6 +46,7 @@ type creation struct {
 	hasher   hasher
 	hold     *media.Hold // of the caller, who has one; nil: it is begun
 	pace     pace
+	zip      *zstd.Encoder // of its files, one after the other; nil until the first
 
 	damaged map[string][]fs.FileInfo // files of records that are, by the path that they have in other snapshots that have them
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -33,6 +34,26 @@ func Kept(root *folder.Folder, at string, state State) (State, error) {
 
 // Spoil takes in what another check has found of a snapshot's files.
 func (s *State) Spoil(at time.Time, found ...Finding) (changed bool) { return s.spoil(at, found) }
+
+// Compressed is what a creation compresses some files to, one after the other.
+func Compressed(texts ...[]byte) (files [][]byte, err error) {
+	c := &creation{}
+	for _, text := range texts {
+		var out bytes.Buffer
+		zip, err := c.compressor(&out)
+		if err == nil {
+			_, err = zip.Write(text)
+		}
+		if err == nil {
+			err = zip.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, out.Bytes())
+	}
+	return files, nil
+}
 
 // Rests are those of a reading of records each of which takes some time, by a clock of its own.
 func Rests(records int, each time.Duration, busy bool) (rests []time.Duration) {

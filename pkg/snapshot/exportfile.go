@@ -30,7 +30,7 @@ func (c *creation) newExport(name string, compressed bool) (*exportFile, error) 
 	e.buffer = bufio.NewWriterSize(e.stored, readSize)
 	e.plain = e.stored
 	if compressed {
-		if e.compress, err = newCompressor(e.buffer); err != nil {
+		if e.compress, err = c.compressor(e.buffer); err != nil {
 			e.close()
 			return nil, err
 		}
@@ -39,9 +39,18 @@ func (c *creation) newExport(name string, compressed bool) (*exportFile, error) 
 	return e, nil
 }
 
-// newCompressor compresses the same to the same, in little memory.
-func newCompressor(to io.Writer) (*zstd.Encoder, error) {
-	return zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+// compressor compresses the same to the same, in little memory. A creation has one, which begins anew with each file: most are small, and to
+// make its tables takes more than to compress those. The one of the file before is closed.
+func (c *creation) compressor(to io.Writer) (*zstd.Encoder, error) {
+	if c.zip != nil {
+		c.zip.Reset(to)
+		return c.zip, nil
+	}
+	zip, err := zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+	if err == nil {
+		c.zip = zip
+	}
+	return zip, err
 }
 
 func (e *exportFile) write(p []byte) error {
