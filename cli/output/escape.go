@@ -10,14 +10,17 @@ import (
 )
 
 // Escape makes text from a server safe and unambiguous on a terminal: control characters, invalid UTF-8 and the
-// characters that reorder a line come out as \n, \t, \x1b or \u202e.
+// characters that reorder a line, or that nobody sees, come out as \n, \t, \x1b or \u202e (jsonyaml.UnsafeBetween).
 func Escape(s string) string {
 	if jsonyaml.Clean(s) {
 		return s
 	}
 	var b strings.Builder
+	before := utf8.RuneError
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
+		after, _ := utf8.DecodeRuneInString(s[i+n:])
+		unsafe := jsonyaml.UnsafeBetween(before, r, after)
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
@@ -27,14 +30,14 @@ func Escape(s string) string {
 			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case r < 0x80 && jsonyaml.Unsafe(r):
+		case r < 0x80 && unsafe:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case jsonyaml.Unsafe(r):
+		case unsafe:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteString(s[i : i+n])
 		}
-		i += n
+		before, i = r, i+n
 	}
 	return b.String()
 }

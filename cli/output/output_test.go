@@ -29,6 +29,20 @@ func TestEscape(t *testing.T) {
 		"ad\u200bmin\u200f": `ad\u200bmin\u200f`,
 		"\ufeffa\u2060b":    `\ufeffa\u2060b`,
 		"e\u0301 ❤\ufe0f":   "e\u0301 ❤\ufe0f", // an accent and a kind of emoji are seen
+
+		// Joiners stay where they are seen: between letters that are written with them.
+		"می\u200cخواهم کتاب\u200cها":                   "می\u200cخواهم کتاب\u200cها",
+		"بَ\u200cب ه\u0640\u200cه":                     "بَ\u200cب ه\u0640\u200cه",
+		"क\u094d\u200dष क\u094d\u200cष র\u200d\u09cdয": "क\u094d\u200dष क\u094d\u200cष র\u200d\u09cdয",
+		"ශ\u0dca\u200dරී":                              "ශ\u0dca\u200dරී",
+		"می\u200c":                                     `می\u200c`,
+		"\u200cمی":                                     `\u200cمی`,
+		"می\u200c\u200cخواهم":                          `می\u200c\u200cخواهم`,
+		"می\u200c خواهم":                               `می\u200c خواهم`,
+		"می\u200ca ۱\u200c۲ م\u200d\x1b":               `می\u200ca ۱\u200c۲ م\u200d\x1b`,
+		"م\u200c\xd9":                                  `م\u200c\xd9`,
+		"ad\u200cmin 1\u200d2 ш\u200dш 日\u200c本":       `ad\u200cmin 1\u200d2 ш\u200dш 日\u200c本`,
+		"👩\u200d🚒 ❤\ufe0f\u200d🔥":                      `👩\u200d🚒 ❤` + "\ufe0f" + `\u200d🔥`, // whose width is another on each terminal
 	} {
 		if got := output.Escape(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
@@ -40,6 +54,46 @@ func TestEscape(t *testing.T) {
 	var b bytes.Buffer
 	if _, err := output.EscapeWriter(&b).Write([]byte("a\x1b\tb\nc")); err != nil || b.String() != "a\\x1b\tb\nc" {
 		t.Errorf("got %q, %v", b.String(), err)
+	}
+}
+
+// TestJoinersWhereLinesEnd: a joiner that is safe between two letters is not left alone where the second is cut off.
+func TestJoinersWhereLinesEnd(t *testing.T) {
+	t.Parallel()
+	const word = "می\u200cخواهم"
+	if got := output.Cut(word, 3); got != "می…" {
+		t.Errorf("cut: %q", got)
+	}
+	if got := output.Cut("\x1b[1m"+word+"\x1b[0m", 3); got != "\x1b[1mمی…\x1b[0m" {
+		t.Errorf("cut of a painted one: %q", got)
+	}
+	if head, rest := output.Head(word, 2); head != "می" || rest != "خواهم" {
+		t.Errorf("head: %q and %q", head, rest)
+	}
+	if got := output.Unjoined("می\u200c\x1b[0m"); got != "می\x1b[0m" {
+		t.Errorf("unjoined: %q", got)
+	}
+	if got := output.Cut(word, 7); got != word {
+		t.Errorf("what fits is %q", got)
+	}
+}
+
+// TestJoinersInFormats: the same rule holds for JSON and YAML, and the value stays what it is.
+func TestJoinersInFormats(t *testing.T) {
+	t.Parallel()
+	value := map[string]string{"a": "می\u200cخواهم ad\u200dmin", "b": "می\u200cخواهم\nکتاب\u200cها", "c": "👩\u200d🚒\nb"}
+	for format, want := range map[string]string{
+		"json": "{\n  \"a\": \"می\u200cخواهم ad\\u200dmin\",\n  \"b\": \"می\u200cخواهم\\nکتاب\u200cها\",\n  \"c\": \"👩\\u200d🚒\\nb\"\n}\n",
+		"yaml": "a: \"می\u200cخواهم ad\\u200dmin\"\nb: |-\n  می\u200cخواهم\n  کتاب\u200cها\nc: \"👩\\u200d🚒\\nb\"\n",
+	} {
+		got := printed(t, output.Printer{Format: format}, output.Result{Value: value})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", format, diff)
+		}
+		var back map[string]string
+		if err := yaml.Unmarshal([]byte(got), &back); err != nil || cmp.Diff(value, back) != "" {
+			t.Errorf("%s is read back as %q, %v", format, back, err)
+		}
 	}
 }
 

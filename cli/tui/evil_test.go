@@ -9,8 +9,9 @@ import (
 	"github.com/svcctl/svc/pkg/api"
 )
 
-// evil is text that a terminal would obey.
-const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\u200b\ufeff\r\nbelow\t"
+// evil is text that a terminal would obey, and then words that are written with joiners, which stay, and joiners that are seen nowhere.
+const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\u200b\ufeff\r\nbelow\t" +
+	"می\u200cخواهم\u200cهای\u200cمان ක්\u200dරී ad\u200dmin\u200c\u200c 👩\u200d🚒 می\u200c"
 
 // evilSample is sample with evil behind all texts, but for those that name things in paths. Where it is refusing, it says so in evil
 // words to whoever searches.

@@ -14,24 +14,36 @@ func Escape(data []byte) []byte {
 		return data
 	}
 	out := make([]byte, 0, len(data)+16)
-	for len(data) > 0 {
+	for before := utf8.RuneError; len(data) > 0; {
 		r, n := utf8.DecodeRune(data)
-		if r >= 0x7f && Unsafe(r) {
+		after, _ := utf8.DecodeRune(data[n:])
+		if r >= 0x7f && UnsafeBetween(before, r, after) {
 			out = fmt.Appendf(out, `\u%04x`, r)
 		} else {
 			out = append(out, data[:n]...)
 		}
-		data = data[n:]
+		before, data = r, data[n:]
 	}
 	return out
 }
 
-// Clean says that nothing in a text is Unsafe.
+// Clean says that nothing in a text is unsafe where it stands.
 func Clean(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}
-	return strings.IndexFunc(s, Unsafe) < 0
+	if strings.IndexFunc(s, Unsafe) < 0 {
+		return true
+	}
+	before := utf8.RuneError
+	for i, r := range s {
+		after, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
+		if UnsafeBetween(before, r, after) {
+			return false
+		}
+		before = r
+	}
+	return true
 }
 
 // Unsafe is true for what a terminal obeys in place of showing it, and for what nobody sees there: what reorders a line, and what joins or parts
@@ -44,4 +56,25 @@ func Unsafe(r rune) bool {
 		return true
 	}
 	return false
+}
+
+// UnsafeBetween is Unsafe for r where it stands: a joiner (U+200C, U+200D) is safe between two letters that are written with joiners, as those of Persian and
+// Hindi, since it is seen there by how they look. Before and after are what stands beside it, utf8.RuneError at an end. Since nothing but
+// these matters, texts that are safe are so one behind the other, too. Emoji that joiners make one of stay in parts: how wide the one is differs from terminal to terminal.
+func UnsafeBetween(before, r, after rune) bool {
+	if r == '\u200c' || r == '\u200d' {
+		return !joined(before) || !joined(after)
+	}
+	return Unsafe(r)
+}
+
+// joined says that a rune is a letter, or a sign at one, of a script whose letters are joined, or parted, by joiners.
+func joined(r rune) bool {
+	if r < '\u0600' || !unicode.In(r, unicode.L, unicode.M) {
+		return false
+	}
+	return r == '\u0640' || r >= '\u064b' && r <= '\u0655' || r == '\u0670' || // which Arabic shares with others
+		unicode.In(r, unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Nko, unicode.Mongolian, unicode.Adlam, unicode.Hanifi_Rohingya,
+			unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam,
+			unicode.Sinhala, unicode.Tibetan, unicode.Myanmar, unicode.Khmer, unicode.Balinese, unicode.Javanese, unicode.Meetei_Mayek)
 }

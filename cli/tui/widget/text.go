@@ -34,7 +34,11 @@ func Wrap(line string, width int) []string {
 	if !strings.Contains(line, "\n") && Width(line) <= width {
 		return []string{line}
 	}
-	return strings.Split(lipgloss.Wrap(line, width, ""), "\n")
+	lines := strings.Split(lipgloss.Wrap(line, width, ""), "\n")
+	for i := range lines {
+		lines[i] = output.Unjoined(lines[i])
+	}
+	return lines
 }
 
 // Fit puts parts one beside the other, as many as fit into a line, the last ones left out first.

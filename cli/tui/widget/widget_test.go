@@ -323,3 +323,17 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinersAtBreaks: a joiner of Persian that a word is broken behind is not left alone.
+func TestJoinersAtBreaks(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"می\u200cخواهم", "\x1b[1mمی\u200cخواهم\x1b[m"} {
+		var got []string
+		for _, part := range widget.Wrap(line, 2) {
+			got = append(got, ansi.Strip(part))
+		}
+		if diff := cmp.Diff([]string{"می", "خو", "اه", "م"}, got); diff != "" {
+			t.Errorf("%q: %s", line, diff)
+		}
+	}
+}
