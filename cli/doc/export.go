@@ -32,7 +32,7 @@ func newExport(st *command.State, runF func(context.Context, *exportOptions) err
 		Use:   "export [NAMESPACE] COLLECTION",
 		Short: "Write records to a file or stdout",
 		Long: `Write the records that you may read as NDJSON (one JSON object a line), as one JSON list, or as CSV, for which the
-file's ending says enough. The records are read page by page, so that any number fits. A file appears only when it is whole.
+file's ending says enough: .ndjson, .json or .csv. A file with another one needs --format. The records are read page by page, so that any number fits. A file appears only when it is whole.
 
 --bare leaves out what the service sets itself (id, createdAt, …): an export of that kind, imported and exported again, is
 the same to the byte.
@@ -64,7 +64,7 @@ svcctl doc import reads all that. -o ndjson tells of progress on stdout, an obje
 	}
 	queryFlags(st, cmd, &opts.Query)
 	cmd.Flags().StringVarP(&opts.File, "file", "f", "-", "file to write, - for stdout")
-	cmd.Flags().StringVar(&opts.Format, "format", "", "ndjson, json or csv (default: by the name of the file, else ndjson)")
+	cmd.Flags().StringVar(&opts.Format, "format", "", "ndjson, json or csv (default: by the ending of the file, ndjson without one)")
 	cmd.Flags().IntVar(&opts.Limit, "limit", 0, "most records to write, 0 for all")
 	cmd.Flags().IntVar(&opts.Query.Limit, "page-size", 0, "records of one request (default: the collection's)")
 	cmd.Flags().StringVar(&opts.Files, "files", "", "folder to write the files of the records into")
@@ -77,12 +77,9 @@ svcctl doc import reads all that. -o ndjson tells of progress on stdout, an obje
 
 func (opts *exportOptions) check() error {
 	if opts.Format == "" {
-		opts.Format = "ndjson"
-		switch strings.ToLower(filepath.Ext(opts.File)) {
-		case ".json":
-			opts.Format = "json"
-		case ".csv":
-			opts.Format = "csv"
+		var known bool
+		if opts.Format, known = formatOf(opts.File); !known {
+			return command.Usagef("%s: no format has the ending %s: want .ndjson, .json or .csv, or say by --format ndjson, json or csv which one it is", opts.File, filepath.Ext(opts.File))
 		}
 	}
 	switch opts.Format {
@@ -100,6 +97,19 @@ func (opts *exportOptions) check() error {
 		return command.Usagef("-o ndjson tells of progress on stdout, so the records need a file: give -f FILE (--format ndjson is the form of the records)")
 	}
 	return nil
+}
+
+// formatOf gives the format that the ending of a file stands for; without an ending it is NDJSON.
+func formatOf(file string) (_ string, known bool) {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case "", ".ndjson", ".jsonl":
+		return formatNDJSON, true
+	case ".json":
+		return "json", true
+	case ".csv":
+		return "csv", true
+	}
+	return "", false
 }
 
 // recordWriter writes a stream of records.
