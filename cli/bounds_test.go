@@ -1,11 +1,13 @@
 package cli_test
 
 import (
+	"maps"
 	"math"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -390,6 +392,84 @@ func TestSnapshotTimeout(t *testing.T) {
 				}
 			case <-time.After(20 * time.Second):
 				t.Error("it goes on waiting")
+			}
+		})
+	}
+}
+
+// deadlines notes until when requests may take that begin something, or follow it.
+type deadlines struct {
+	mu   sync.Mutex
+	seen map[string]time.Time
+}
+
+func (d *deadlines) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/events") {
+		until, _ := r.Context().Deadline()
+		d.mu.Lock()
+		d.seen[r.Method+" "+r.URL.Path] = until
+		d.mu.Unlock()
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestTimeoutIsOneBound: what a command begins and its wait for the end of that have one --timeout together.
+func TestTimeoutIsOneBound(t *testing.T) {
+	t.Parallel()
+	archive := filepath.Join(t.TempDir(), "archive")
+	writeFile(t, archive, "bytes")
+	for line, kind := range map[string]string{
+		"snapshot create blog daily":                  "snapshot",
+		"snapshot restore blog " + snapshotID + " -y": "restore",
+		"snapshot verify blog " + snapshotID:          "verify",
+		"snapshot drill blog " + snapshotID:           "drill",
+		"snapshot prune blog -y":                      "prune",
+		"backup create blog":                          "snapshot",
+		"backup restore blog " + archive + " -y":      "restore",
+		"job run blog nightly --wait":                 "job",
+		"action call blog greet --wait":               "action",
+		"search regenerate blog --wait":               "search",
+	} {
+		t.Run(kind+" "+line, func(t *testing.T) {
+			t.Parallel()
+			s := &snapshotService{run: snapshotRun(kind, "succeeded", nil)}
+			p := start(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && kind == "action" {
+					w.Header().Set(api.HeaderLocation, "/run")
+					answer(http.StatusAccepted, `{"id":"`+runID+`"}`)(w, r)
+					return
+				}
+				s.ServeHTTP(w, r)
+			}))
+			d := &deadlines{seen: map[string]time.Time{}}
+			p.st.Transport = d
+			if code := p.run(t, append(strings.Fields(line), "--timeout", "1h", "--request-timeout", "0")...); code != 0 {
+				t.Errorf("exit code %d: %s", code, p.err.String())
+			}
+			all := slices.Collect(maps.Values(d.seen))
+			if len(all) != 2 || all[0].IsZero() || !all[0].Equal(all[1]) {
+				t.Errorf("its requests may take until %v", d.seen)
+			}
+		})
+	}
+}
+
+// TestTimeoutBeforeTheRun: where --timeout is over before the service has said that the run is started, the error says how to learn it.
+func TestTimeoutBeforeTheRun(t *testing.T) {
+	t.Parallel()
+	for line, hint := range map[string]string{
+		"snapshot create blog daily":    "svcctl snapshot runs blog shows whether it goes on",
+		"backup create blog":            "svcctl snapshot runs blog shows whether it goes on",
+		"job run blog nightly --wait":   "svcctl job runs blog nightly shows whether it goes on",
+		"search regenerate blog --wait": "svcctl search status blog shows whether it goes on",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			over := make(chan struct{})
+			p := start(t, serve(t, func(http.ResponseWriter, *http.Request) { <-over }))
+			t.Cleanup(func() { close(over) })
+			if code := p.run(t, append(strings.Fields(line), "--timeout", "50ms")...); code != command.ExitTimeout || !strings.Contains(p.err.String(), hint) {
+				t.Errorf("exit code %d: %s", code, p.err.String())
 			}
 		})
 	}

@@ -69,20 +69,22 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 	if err != nil {
 		return err
 	}
+	bounded, cancel := command.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
 	var resp *http.Response
 	if opts.Get {
-		resp, err = c.GetAction(ctx, opts.Namespace, opts.Action, query)
+		resp, err = c.GetAction(bounded, opts.Namespace, opts.Action, query)
 	} else {
 		var data api.Record
 		if data, err = opts.data(st); err != nil {
 			return err
 		}
-		resp, err = c.CallAction(ctx, opts.Namespace, opts.Action, query, data)
+		resp, err = c.CallAction(bounded, opts.Namespace, opts.Action, query, data)
 		if client.IsStatus(err, http.StatusMethodNotAllowed) {
 			if opts.Data.Given() || len(opts.Files) > 0 {
 				return command.Usagef("%s takes no data: it is called by GET, with --query name=value", opts.Action)
 			}
-			resp, err = c.GetAction(ctx, opts.Namespace, opts.Action, query)
+			resp, err = c.GetAction(bounded, opts.Namespace, opts.Action, query)
 		}
 	}
 	if err != nil {
@@ -101,7 +103,7 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 		st.Notef("the run goes on; %s --follow comes back to it", of.Command("logs", run.ID))
 		return runs.Show(st, run, run)
 	}
-	return await(ctx, st, c, opts, run.ID)
+	return await(ctx, bounded, st, c, opts, run.ID)
 }
 
 // pairs reads name=value.
@@ -185,15 +187,13 @@ func show(st *command.State, resp *http.Response) error {
 	return err
 }
 
-// await follows a run to its end and prints what it gave.
-func await(ctx context.Context, st *command.State, c *client.Client, opts *callOptions, id string) error {
-	waiting, cancel := command.WithTimeout(ctx, opts.Timeout)
-	defer cancel()
+// await follows a run to its end, or until bounded ends, and prints what it gave.
+func await(ctx, bounded context.Context, st *command.State, c *client.Client, opts *callOptions, id string) error {
 	p := st.Printer()
 	lines := p.Format == output.FormatJSON
 	bar := st.Progress(opts.Action, "done", 0)
 	of := runs.OfAction(c, opts.Namespace, opts.Action)
-	err := of.Follow(waiting, id, func(e api.RunEvent) error {
+	err := of.Follow(bounded, id, func(e api.RunEvent) error {
 		if lines {
 			return output.JSONLine(p.W, e)
 		}

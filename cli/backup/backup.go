@@ -34,11 +34,7 @@ download gets it from there, svcctl backup list shows those that there are, and 
 			if err != nil {
 				return err
 			}
-			run, err := c.CreateBackup(ctx, namespace)
-			if err != nil {
-				return err
-			}
-			return wait.Run(ctx, st, c, namespace, run)
+			return wait.Run(ctx, st, c, namespace, func(ctx context.Context) (*api.Run, error) { return c.CreateBackup(ctx, namespace) })
 		}),
 	}
 	wait.Register(cmd)

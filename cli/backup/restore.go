@@ -55,13 +55,11 @@ func runRestore(ctx context.Context, st *command.State, opts *restoreOptions) er
 	if err := opts.How.Confirm(ctx, st, c, "the backup "+opts.File, opts.Namespace); err != nil {
 		return err
 	}
-	var run *api.Run
-	err = snapshot.SendArchive(ctx, st, opts.File, func(ctx context.Context, r io.Reader, size int64) (err error) {
-		run, err = c.RestoreBackup(ctx, opts.Namespace, opts.How.Options(), r, size)
-		return err
+	return opts.How.Wait.Run(ctx, st, c, opts.Namespace, func(ctx context.Context) (run *api.Run, err error) {
+		err = snapshot.SendArchive(ctx, st, opts.File, func(ctx context.Context, r io.Reader, size int64) (err error) {
+			run, err = c.RestoreBackup(ctx, opts.Namespace, opts.How.Options(), r, size)
+			return err
+		})
+		return run, err
 	})
-	if err != nil {
-		return err
-	}
-	return opts.How.Wait.Run(ctx, st, c, opts.Namespace, run)
 }

@@ -42,17 +42,17 @@ takes longer than --timeout. The run goes on when the command is interrupted; sv
 }
 
 func runRun(ctx context.Context, st *command.State, c *client.Client, opts *runOptions) error {
-	run, err := c.RunJob(ctx, opts.Namespace, opts.Job)
-	if err != nil {
-		return err
-	}
-	if !opts.Wait {
+	bounded, cancel := command.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	run, err := c.RunJob(bounded, opts.Namespace, opts.Job)
+	switch {
+	case err != nil:
+		return runs.NotStarted(bounded, err, "svcctl job runs "+opts.Namespace+" "+opts.Job)
+	case !opts.Wait:
 		return runs.Show(st, run, *run)
 	}
 	of := runs.OfJob(c, opts.Namespace, opts.Job)
-	waiting, cancel := command.WithTimeout(ctx, opts.Timeout)
-	defer cancel()
-	err = of.Follow(waiting, run.ID, func(e api.RunEvent) error {
+	err = of.Follow(bounded, run.ID, func(e api.RunEvent) error {
 		runs.Note(st, e)
 		return nil
 	})

@@ -198,13 +198,13 @@ func sameFiles(ctx context.Context, c *client.Client, f *folder, plan *api.Plan)
 func applyNew(ctx context.Context, opts *applyOptions, c *client.Client, f *folder) error {
 	file := filepath.Join(f.dir, filepath.FromSlash(f.entry))
 	name := filepath.Base(f.dir)
+	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
 	p, err := c.Projects().Create(ctx, api.ProjectWrite{Name: &name, ConfigFile: &file, Enabled: new(true)})
 	if err != nil {
 		return err
 	}
 	opts.st.Notef("%s is registered", p.Namespace)
-	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
-	defer cancel()
 	status, err := c.ProjectStatus(ctx, p.ID)
 	if err != nil {
 		return err

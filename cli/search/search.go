@@ -150,15 +150,17 @@ func runRegenerate(ctx context.Context, st *command.State, opts *regenerateOptio
 	if err != nil {
 		return err
 	}
-	run, err := c.RegenerateSearch(ctx, opts.Namespace, opts.Collection, opts.Search)
-	if err != nil {
-		return err
-	}
-	if !opts.Wait {
+	bounded, cancel := command.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	hint := "svcctl search status " + opts.Namespace + " shows how far it is"
+	run, err := c.RegenerateSearch(bounded, opts.Namespace, opts.Collection, opts.Search)
+	switch {
+	case err != nil:
+		return runs.NotStarted(bounded, err, "svcctl search status "+opts.Namespace)
+	case !opts.Wait:
 		return runs.Show(st, run, *run)
 	}
-	hint := "svcctl search status " + opts.Namespace + " shows how far it is"
-	if err := follow(ctx, st, c, opts, run.ID); errors.Is(err, context.DeadlineExceeded) {
+	if err := follow(bounded, st, c, opts, run.ID); errors.Is(err, context.DeadlineExceeded) {
 		return runs.GoesOn(run.ID, hint)
 	} else if err != nil {
 		return err
@@ -173,8 +175,6 @@ func runRegenerate(ctx context.Context, st *command.State, opts *regenerateOptio
 }
 
 func follow(ctx context.Context, st *command.State, c *client.Client, opts *regenerateOptions, id string) error {
-	ctx, cancel := command.WithTimeout(ctx, opts.Timeout)
-	defer cancel()
 	return c.FollowRegeneration(ctx, opts.Namespace, id, 0, func(e api.RunEvent) error {
 		runs.Note(st, e)
 		return nil

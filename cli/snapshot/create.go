@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
 
@@ -37,19 +38,14 @@ at one moment, while everything goes on.` + Waiting,
 }
 
 func runCreate(ctx context.Context, st *command.State, c *client.Client, opts *createOptions) error {
-	starting, cancel := command.WithTimeout(ctx, opts.Wait.Timeout)
-	defer cancel()
-	if opts.Profile == "" {
-		var err error
-		if opts.Profile, err = onlyProfile(starting, c, opts.Namespace); err != nil {
-			return err
+	return opts.Wait.Run(ctx, st, c, opts.Namespace, func(ctx context.Context) (_ *api.Run, err error) {
+		if opts.Profile == "" {
+			if opts.Profile, err = onlyProfile(ctx, c, opts.Namespace); err != nil {
+				return nil, err
+			}
 		}
-	}
-	run, err := c.CreateSnapshot(starting, opts.Namespace, strings.TrimPrefix(opts.Profile, "profile/"))
-	if err != nil {
-		return err
-	}
-	return opts.Wait.Run(ctx, st, c, opts.Namespace, run)
+		return c.CreateSnapshot(ctx, opts.Namespace, strings.TrimPrefix(opts.Profile, "profile/"))
+	})
 }
 
 // onlyProfile gives the profile of a project that has one.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
 
@@ -44,26 +45,31 @@ Exit code 1 means that it can't be restored as it is, and says why.` + waitingBe
 }
 
 func runDrill(ctx context.Context, st *command.State, c *client.Client, opts *drillOptions) error {
-	if opts.ID == "" {
-		page, err := c.ListSnapshots(ctx, opts.Namespace, opts.Profile, client.Query{Limit: 1})
-		if err != nil {
-			return err
-		}
-		if len(page.Items) == 0 {
-			hint := "svcctl snapshot create " + opts.Namespace + " " + opts.Profile + " takes one, if the config has that profile: svcctl snapshot profiles " + opts.Namespace + " shows those that it has"
-			if opts.Profile == "" {
-				hint = "svcctl snapshot profiles " + opts.Namespace + " shows by which profiles they are taken"
-			}
-			return &command.Error{
-				Exit: command.ExitNotFound, Code: "snapshot_not_found", Message: "there is no snapshot to be restored on trial",
-				Hint: hint,
+	return opts.Wait.Run(ctx, st, c, opts.Namespace, func(ctx context.Context) (_ *api.Run, err error) {
+		if opts.ID == "" {
+			if opts.ID, err = newestSnapshot(ctx, c, opts); err != nil {
+				return nil, err
 			}
 		}
-		opts.ID = page.Items[0].ID
-	}
-	run, err := c.DrillSnapshot(ctx, opts.Namespace, opts.ID)
+		return c.DrillSnapshot(ctx, opts.Namespace, opts.ID)
+	})
+}
+
+// newestSnapshot is the one that is restored on trial where none is named.
+func newestSnapshot(ctx context.Context, c *client.Client, opts *drillOptions) (string, error) {
+	page, err := c.ListSnapshots(ctx, opts.Namespace, opts.Profile, client.Query{Limit: 1})
 	if err != nil {
-		return err
+		return "", err
 	}
-	return opts.Wait.Run(ctx, st, c, opts.Namespace, run)
+	if len(page.Items) == 0 {
+		hint := "svcctl snapshot create " + opts.Namespace + " " + opts.Profile + " takes one, if the config has that profile: svcctl snapshot profiles " + opts.Namespace + " shows those that it has"
+		if opts.Profile == "" {
+			hint = "svcctl snapshot profiles " + opts.Namespace + " shows by which profiles they are taken"
+		}
+		return "", &command.Error{
+			Exit: command.ExitNotFound, Code: "snapshot_not_found", Message: "there is no snapshot to be restored on trial",
+			Hint: hint,
+		}
+	}
+	return page.Items[0].ID, nil
 }

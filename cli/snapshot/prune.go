@@ -81,11 +81,9 @@ func runPrune(ctx context.Context, st *command.State, c *client.Client, opts *pr
 			return err
 		}
 	}
-	run, err := c.PruneSnapshots(ctx, opts.Namespace, opts.Profile)
-	if err != nil {
-		return err
-	}
-	return opts.Wait.Run(ctx, st, c, opts.Namespace, run)
+	return opts.Wait.Run(ctx, st, c, opts.Namespace, func(ctx context.Context) (*api.Run, error) {
+		return c.PruneSnapshots(ctx, opts.Namespace, opts.Profile)
+	})
 }
 
 // showDecisions prints what becomes of snapshots, and why.

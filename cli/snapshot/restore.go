@@ -146,11 +146,9 @@ func runRestore(ctx context.Context, st *command.State, c *client.Client, opts *
 	if err := opts.How.Confirm(ctx, st, c, what, opts.Namespace); err != nil {
 		return err
 	}
-	run, err := c.RestoreSnapshot(ctx, opts.Namespace, opts.ID, opts.How.Options())
-	if err != nil {
-		return err
-	}
-	return opts.How.Wait.Run(ctx, st, c, opts.Namespace, run)
+	return opts.How.Wait.Run(ctx, st, c, opts.Namespace, func(ctx context.Context) (*api.Run, error) {
+		return c.RestoreSnapshot(ctx, opts.Namespace, opts.ID, opts.How.Options())
+	})
 }
 
 // maxSafetyTold is how many warnings of the snapshot of what was replaced are told.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -225,7 +226,7 @@ func newest(ctx context.Context, c *client.Client, namespace string, wanted func
 
 func newAttach(st *command.State) *cobra.Command {
 	var after int64
-	wait := Wait{}
+	var timeout time.Duration
 	cmd := MaybeOne(st, &cobra.Command{
 		Use: "attach", Aliases: []string{"watch", "follow"}, Short: "Come back to a run of snapshots, and wait for its end",
 		Long: `Come back to a run of snapshots, by its id or that of its snapshot, and show how far it is until it ends, as the command that has started it did;
@@ -236,7 +237,9 @@ With -o json, --after takes the id of the last event that is known already: what
   svcctl snapshot attach blog 6b01a2b3c4d5e6f708192a3b
   svcctl snapshot attach blog 6b01a2b3c4d5e6f708192a3b --after 17 -o json`,
 	}, "RUN", func(ctx context.Context, c *client.Client, namespace, id string) error {
-		run, err := find(ctx, c, namespace, runOf(id))
+		bounded, cancel := command.WithTimeout(ctx, timeout)
+		defer cancel()
+		run, err := find(bounded, c, namespace, runOf(id))
 		if err != nil {
 			return err
 		}
@@ -246,11 +249,11 @@ With -o json, --after takes the id of the last event that is known already: what
 				return err
 			}
 		}
-		return wait.follow(ctx, f)
+		return f.follow(ctx, bounded)
 	})
 	cmd.ValidArgsFunction = st.CompleteSnapshotRuns()
 	cmd.Flags().Int64Var(&after, "after", 0, "with -o json: print the events behind this one")
-	cmd.Flags().DurationVar(&wait.Timeout, "timeout", 0, "longest wait, 0 for no limit")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "longest wait, 0 for no limit")
 	return cmd
 }
 

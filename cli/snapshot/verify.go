@@ -39,11 +39,13 @@ Exit code 1 means that it is damaged, and the files are named; that it could not
 		if runF != nil {
 			return runF(ctx, opts)
 		}
-		run, err := c.VerifySnapshot(ctx, namespace, id, api.SnapshotVerify{Sample: opts.Sample})
-		if err != nil {
-			return command.NotRun(err)
-		}
-		return opts.Wait.Run(ctx, st, c, namespace, run)
+		return opts.Wait.Run(ctx, st, c, namespace, func(ctx context.Context) (*api.Run, error) {
+			run, err := c.VerifySnapshot(ctx, namespace, id, api.SnapshotVerify{Sample: opts.Sample})
+			if err != nil {
+				return nil, command.NotRun(err)
+			}
+			return run, nil
+		})
 	})
 	cmd.Flags().StringVar(&sample, "sample", "", "the part of the files that is read, such as 10% (default all)")
 	opts.Wait.Register(cmd)

@@ -67,13 +67,19 @@ type follower struct {
 	display   *runs.Display
 }
 
-// Run waits for a run that was started, and prints what it has come to. With No it prints the run.
-func (w Wait) Run(ctx context.Context, st *command.State, c *client.Client, namespace string, run *api.Run) error {
-	if w.No {
+// Run has start start a run, waits for it, and prints what it has come to: --timeout bounds all of that. With No it prints the run.
+func (w Wait) Run(ctx context.Context, st *command.State, c *client.Client, namespace string, start func(context.Context) (*api.Run, error)) error {
+	bounded, cancel := command.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	run, err := start(bounded)
+	switch {
+	case err != nil:
+		return runs.NotStarted(bounded, err, "svcctl snapshot runs "+namespace)
+	case w.No:
 		st.Notef("the run goes on; %s comes back to it", attachCommand(namespace, run.ID))
 		return printRuns(st, run, *run)
 	}
-	return w.follow(ctx, newFollower(ctx, st, c, namespace, run.ID))
+	return newFollower(ctx, st, c, namespace, run.ID).follow(ctx, bounded)
 }
 
 func newFollower(ctx context.Context, st *command.State, c *client.Client, namespace, id string) *follower {
@@ -92,10 +98,9 @@ func attachCommand(namespace, id string) string {
 	return "svcctl snapshot attach " + namespace + " " + id
 }
 
-func (w Wait) follow(ctx context.Context, f *follower) error {
-	waiting, cancel := command.WithTimeout(ctx, w.Timeout)
-	defer cancel()
-	err := f.listen(waiting)
+// follow waits for the end of the run until bounded ends, and prints what it has come to.
+func (f *follower) follow(ctx, bounded context.Context) error {
+	err := f.listen(bounded)
 	run := (*api.Run)(nil)
 	if err == nil {
 		run, err = f.client.SnapshotRun(ctx, f.namespace, f.id)
