@@ -670,3 +670,21 @@ func TestCompletionsAreSafe(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, p.out.String())
 	}
 }
+
+// TestInsecureIsToldOf: who has typed --insecure-skip-tls-verify is warned once; programs, and those who want no notes, are not.
+func TestInsecureIsToldOf(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]int{"version --insecure-skip-tls-verify": 1, "version -q --insecure-skip-tls-verify": 0, "version --insecure-skip-tls-verify=false": 0, "version": 0} {
+		for _, terminal := range []bool{true, false} {
+			p := start(t, serve(t, answer(http.StatusOK, `{"version":"v"}`)))
+			p.st.InTTY, p.st.ErrTTY = terminal, terminal
+			if code := p.run(t, strings.Fields(line)...); code != 0 {
+				t.Errorf("%s: exit code %d: %s", line, code, p.err.String())
+			}
+			told := strings.Count(p.err.String(), "with --insecure-skip-tls-verify anybody between here and the service can read and change what is sent")
+			if terminal && told != want || !terminal && told != 0 {
+				t.Errorf("%s, terminal %v: %s", line, terminal, p.err.String())
+			}
+		}
+	}
+}

@@ -40,16 +40,23 @@ func (st *State) Prepare(cmd *cobra.Command) error {
 	if st.Flags.RequestTimeout < 0 {
 		return Usagef("--request-timeout %s: want 0 or more", st.Flags.RequestTimeout)
 	}
-	st.warnOfSecrets()
+	st.warnOfFlags()
 	return nil
 }
 
-// warnOfSecrets tells who has typed a secret into a command line where others find it. Programs, which have one from elsewhere, are told nothing.
-func (st *State) warnOfSecrets() {
+// warnOfFlags tells who has typed a command line what makes it unsafe: a secret in it, which others find, and that any service is taken for the one that is
+// meant. Programs, whose command line nobody has typed, are told nothing.
+func (st *State) warnOfFlags() {
+	if !st.InTTY || !st.ErrTTY || st.Flags.Quiet {
+		return
+	}
 	for _, name := range secretFlags {
-		if st.isSet(name) && st.InTTY && st.ErrTTY && !st.Flags.Quiet {
+		if st.isSet(name) {
 			st.Warnf("what --%[1]s is given is in the history of the shell, and in the list of processes; --%[1]s-file FILE and the variable %[2]s are in neither", name, envName(name))
 		}
+	}
+	if st.isSet("insecure-skip-tls-verify") && st.Flags.Insecure {
+		st.Warnf("with --insecure-skip-tls-verify anybody between here and the service can read and change what is sent, credentials too; --ca-file FILE names the authority of its certificate")
 	}
 }
 
