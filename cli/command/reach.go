@@ -1,11 +1,12 @@
 package command
 
 import (
-	"net/url"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/svcctl/svc/cli/settings"
 )
 
 // Flags that decide which service is meant, and as whom, in the order in which they are shown again.
@@ -45,7 +46,7 @@ func (st *State) reaching(c *cobra.Command) (out []string) {
 			case f.Value.Type() == "bool":
 				out = append(out, "--"+name+"="+f.Value.String())
 			case name == "server":
-				out = append(out, "--"+name, address(f.Value.String()))
+				out = append(out, "--"+name, shellWord(settings.Server{Server: f.Value.String()}.Shown()))
 			default:
 				out = append(out, "--"+name, show(f.Value.String()))
 			}
@@ -61,19 +62,6 @@ func (st *State) reaching(c *cobra.Command) (out []string) {
 		given(secretFlags, func(string) string { return "TOKEN" })
 	}
 	return out
-}
-
-// address is that of a service without what may be secret in it, such as a password that does not belong there. Of one that can't be read, all may be.
-func address(given string) string {
-	u, err := url.Parse(given)
-	if err != nil || u.Host == "" {
-		return "SERVER"
-	}
-	if u.User == nil && u.RawQuery == "" && u.Fragment == "" {
-		return shellWord(given)
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return shellWord(u.String())
 }
 
 // plainWord is what a shell takes as it is.
