@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/pkg/api"
 )
 
 // What the tab key asks is kept for half a minute, for one credential, in files of the user alone.
@@ -75,6 +76,49 @@ func TestCompletionOfOutput(t *testing.T) {
 		got, _, _ := strings.Cut(p.out.String(), "\n:")
 		if got = strings.Join(strings.Fields(got), " "); got != tc.want {
 			t.Errorf("%s: got %s", tc.args, got)
+		}
+	}
+}
+
+// TestCompletionInNamespace: where a namespace is set, a name of it is offered, and a namespace where no name begins as what is typed.
+func TestCompletionInNamespace(t *testing.T) {
+	t.Parallel()
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/project"):
+			answer(http.StatusOK, `{"items":[{"namespace":"blog"},{"namespace":"shop"}]}`)(w, r)
+		case strings.HasSuffix(r.URL.Path, "/snapshots"):
+			answer(http.StatusOK, `{"items":[{"id":"`+snapshotID+`","profile":"daily","consistentAt":"2026-03-01T11:00:00Z"}]}`)(w, r)
+		default:
+			answer(http.StatusOK, `{"items":[{"name":"articles"},{"name":"of `+strings.Split(strings.TrimPrefix(r.URL.Path, api.Prefix), "/")[2]+`"}]}`)(w, r)
+		}
+	})
+	for _, tc := range []struct{ args, prefix, want string }{
+		{"collection describe", "", "blog shop"},
+		{"collection describe blog", "", "articles of blog"},
+		{"collection describe blog articles", "", ""},
+		{"collection describe -n blog", "", "articles of blog"},
+		{"collection describe -n blog", "sh", "shop"},
+		{"collection describe -n blog shop", "", "articles of shop"},
+		{"collection describe -n blog shop", "zz", ""},
+		{"snapshot show", "", "blog shop"},
+		{"snapshot show -n blog", "2026", snapshotID},
+		{"snapshot show -n blog", "sh", "shop"},
+		{"snapshot show -n blog shop", "2026", snapshotID},
+		{"snapshot show -n blog " + snapshotID, "", ""},
+		{"snapshot diff -n blog " + snapshotID, "2026", snapshotID},
+	} {
+		p := start(t, address)
+		p.run(t, append(append([]string{"__complete"}, strings.Fields(tc.args)...), tc.prefix)...)
+		all, _, _ := strings.Cut("\n"+p.out.String(), "\n:")
+		var got []string
+		for line := range strings.Lines(all) {
+			if name, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); name != "" && strings.HasPrefix(name, tc.prefix) { // as the shell has it
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%s %s: got %q, want %q", tc.args, tc.prefix, got, tc.want)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func typeable(lines []string) []string {
 // CompletePlace completes a namespace and then, when collections is true, a collection of it.
 func (st *State) CompletePlace(collections bool) CompleteFunc {
 	if collections {
-		return st.completeIn(collectionNames)
+		return st.completeIn(1, collectionNames)
 	}
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return st.offerOne(cmd, args, namespaces)
@@ -70,30 +70,32 @@ func (st *State) CompletePlace(collections bool) CompleteFunc {
 }
 
 // CompleteActions completes a namespace and then an action of it that the caller may call.
-func (st *State) CompleteActions() CompleteFunc { return st.completeIn(actionNames) }
+func (st *State) CompleteActions() CompleteFunc { return st.completeIn(1, actionNames) }
 
 // CompleteJobs completes a namespace and then a job of it.
-func (st *State) CompleteJobs() CompleteFunc { return st.completeIn(jobNames) }
+func (st *State) CompleteJobs() CompleteFunc { return st.completeIn(1, jobNames) }
 
 // CompleteAssets completes a namespace and then an asset of it.
-func (st *State) CompleteAssets() CompleteFunc { return st.completeIn(assetNames) }
+func (st *State) CompleteAssets() CompleteFunc { return st.completeIn(1, assetNames) }
 
-// completeIn completes a namespace, and then one of the names in it. Where one is set, it completes such a name first, and a namespace where none
-// begins so.
-func (st *State) completeIn(names func(ctx context.Context, c *client.Client, namespace string) []string) CompleteFunc {
+// completeIn completes a namespace, and behind it as many as want of the names in it. Where one is set, it completes such a name first, and a namespace where
+// none begins so.
+func (st *State) completeIn(want int, names func(ctx context.Context, c *client.Client, namespace string) []string) CompleteFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 			namespace, err := st.Namespace()
+			maybe := len(args) == 0 // what is typed may be a namespace
+			if len(args) > 0 && (namespace == "" || !isRunOrSnapshot(args[0])) {
+				namespace, args = args[0], args[1:]
+			}
 			switch {
-			case err != nil, len(args) > 1:
+			case err != nil, len(args) >= want:
 				return nil
-			case len(args) == 1:
-				return names(ctx, c, args[0])
 			case namespace == "":
 				return namespaces(ctx, c)
 			}
 			out := names(ctx, c, namespace)
-			if prefix != "" && !slices.ContainsFunc(out, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
+			if maybe && prefix != "" && !slices.ContainsFunc(out, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
 				return namespaces(ctx, c)
 			}
 			return out

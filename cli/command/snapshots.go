@@ -32,7 +32,7 @@ const (
 
 // CompleteSnapshots completes a namespace and then a snapshot of it, of the profile, "" for all; a command with want of them completes as many.
 func (st *State) CompleteSnapshots(profile string, want int) CompleteFunc {
-	return st.completeBehind(want, func(ctx context.Context, c *client.Client, namespace string) []string {
+	return st.completeIn(want, func(ctx context.Context, c *client.Client, namespace string) []string {
 		list, err := c.ListSnapshots(ctx, namespace, profile, client.Query{})
 		return namesOf(list, err, func(s api.Snapshot) string {
 			return s.ID + "\t" + s.Profile + ", " + output.Age(st.Now(), s.ConsistentAt.Time)
@@ -41,11 +41,11 @@ func (st *State) CompleteSnapshots(profile string, want int) CompleteFunc {
 }
 
 // CompleteProfiles completes a namespace and then a profile of snapshots.
-func (st *State) CompleteProfiles() CompleteFunc { return st.completeBehind(1, profileNames) }
+func (st *State) CompleteProfiles() CompleteFunc { return st.completeIn(1, profileNames) }
 
 // CompleteTakenProfiles is CompleteProfiles of those that snapshots are taken by.
 func (st *State) CompleteTakenProfiles() CompleteFunc {
-	return st.completeBehind(1, func(ctx context.Context, c *client.Client, namespace string) []string {
+	return st.completeIn(1, func(ctx context.Context, c *client.Client, namespace string) []string {
 		list, err := c.SnapshotProfiles(ctx, namespace)
 		if err == nil {
 			list.Items = slices.DeleteFunc(list.Items, func(p api.SnapshotProfile) bool { return p.Own })
@@ -70,7 +70,7 @@ func (st *State) CompleteProfileFlag(cmd *cobra.Command, args []string, _ string
 
 // CompleteSnapshotRuns completes a namespace and then a run of its snapshots, those that go on first.
 func (st *State) CompleteSnapshotRuns() CompleteFunc {
-	return st.completeBehind(1, func(ctx context.Context, c *client.Client, namespace string) []string {
+	return st.completeIn(1, func(ctx context.Context, c *client.Client, namespace string) []string {
 		list, err := c.ListSnapshotRuns(ctx, namespace, client.SnapshotRunsQuery{Limit: 20})
 		return namesOf(list, err, func(r api.Run) string { return r.ID + "\t" + r.Kind + " " + r.Name + ", " + r.Status })
 	})
@@ -82,25 +82,6 @@ func profileNames(ctx context.Context, c *client.Client, namespace string) []str
 
 func profilesOf(list *api.List[api.SnapshotProfile], err error) []string {
 	return namesOf(list, err, func(p api.SnapshotProfile) string { return p.Name + "\t" + output.Cut(p.Description, 40) })
-}
-
-// completeBehind completes a namespace, unless one is set, and behind it as many as want of the names in it.
-func (st *State) completeBehind(want int, names func(ctx context.Context, c *client.Client, namespace string) []string) CompleteFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
-			namespace, err := st.Namespace()
-			if len(args) > 0 && (namespace == "" || !isRunOrSnapshot(args[0])) {
-				namespace, args = args[0], args[1:]
-			}
-			switch {
-			case err != nil, len(args) >= want:
-				return nil
-			case namespace == "":
-				return namespaces(ctx, c)
-			}
-			return names(ctx, c, namespace)
-		})
-	}
 }
 
 // isRunOrSnapshot says that an argument is the id of a snapshot or a run.
