@@ -189,7 +189,7 @@ func credential(u settings.User, path func(string) string) (c Credential, n int,
 	return c, n, nil
 }
 
-// Client connects to the service. Each answer has to be there within --request-timeout; streams and files have to go on, see quiet and Stalling.
+// Client connects to the service. Each answer has to be there within --request-timeout; streams and files have to go on, see quiet and client.Stalling.
 func (st *State) Client() (*client.Client, error) { return st.connect(false) }
 
 // PatientClient is a Client for answers that take as long as the work behind them, such as a reload. They end with the caller's context, or when

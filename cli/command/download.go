@@ -8,9 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -83,8 +80,15 @@ func madeOf(f *client.File) string {
 // Download gets a file and puts it where to says, whole or not at all. name is what the file is called where the service does
 // not say. Of an archive that goes into a file, it prints which snapshot it is for programs; ctx of open is for the reading, too, and ends when nothing comes for --request-timeout.
 func (st *State) Download(ctx context.Context, to Destination, name string, open func(context.Context) (*client.File, error)) error {
-	ctx, alive, _, stop := st.stalling(ctx, !to.Made)
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	ctx, alive, rest, stop := c.Stalling(ctx)
 	defer stop()
+	if to.Made {
+		rest()
+	}
 	f, err := open(ctx)
 	if err != nil {
 		return err
@@ -178,7 +182,11 @@ func (w watched) Read(p []byte) (int, error) {
 // Upload has send send what is read from r, with progress; size is how much that is, -1 where nobody knows. It is given up when nothing moves for
 // --request-timeout until all was read. How long the service then takes is not bounded, as long as it answers beside.
 func (st *State) Upload(ctx context.Context, what string, r io.Reader, size int64, send func(ctx context.Context, r io.Reader) error) error {
-	ctx, alive, rest, stop := st.stalling(ctx, true)
+	c, err := st.Client()
+	if err != nil {
+		return err
+	}
+	ctx, alive, rest, stop := c.Stalling(ctx)
 	defer stop()
 	progress := st.ByteProgress("sending "+output.Escape(what), max(size, 0))
 	defer progress.Clear()
@@ -193,58 +201,3 @@ func (st *State) Upload(ctx context.Context, what string, r io.Reader, size int6
 		}
 	}})
 }
-
-// Stalling gives a context that ends when alive was not called for --request-timeout. Call stop in the end.
-func (st *State) Stalling(ctx context.Context) (_ context.Context, alive, stop func()) {
-	ctx, alive, _, stop = st.stalling(ctx, true)
-	return ctx, alive, stop
-}
-
-// stalling is Stalling that rests, until alive is called again, from the beginning unless it has begun, and when rest is called: what is waited for then
-// is work of the service, which has no bound as long as it answers beside.
-func (st *State) stalling(ctx context.Context, begun bool) (_ context.Context, alive, rest, stop func()) {
-	d := st.Flags.RequestTimeout
-	ctx, cancel := context.WithCancelCause(ctx)
-	if d <= 0 {
-		return ctx, func() {}, func() {}, func() { cancel(context.Canceled) }
-	}
-	var (
-		timer   *time.Timer
-		resting atomic.Bool
-		late    sync.Mutex // held by what the timer has begun
-	)
-	resting.Store(!begun)
-	late.Lock()
-	timer = time.AfterFunc(d, func() {
-		late.Lock()
-		defer late.Unlock()
-		if !resting.Load() {
-			cancel(errStalled)
-			return
-		}
-		if err := st.answers(ctx); err != nil {
-			cancel(err)
-			return
-		}
-		timer.Reset(d)
-	})
-	late.Unlock()
-	return ctx, func() { resting.Store(false); timer.Reset(d) }, func() { resting.Store(true) }, func() {
-		cancel(context.Canceled)
-		late.Lock()
-		defer late.Unlock()
-		timer.Stop()
-	}
-}
-
-// answers says whether the service answers anything.
-func (st *State) answers(ctx context.Context) error {
-	c, err := st.Client()
-	if err != nil {
-		return err
-	}
-	return c.Answers(ctx)
-}
-
-// errStalled is the cause of the end of a transfer on which nothing moves.
-var errStalled = fmt.Errorf("nothing moved within the request timeout: %w", context.DeadlineExceeded)

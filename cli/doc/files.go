@@ -208,7 +208,7 @@ func (e *fileExport) take(ctx context.Context, record api.Record) (api.Record, e
 
 // fetch gets a file and puts it into its place, whole and durable, or not at all.
 func (e *fileExport) fetch(ctx context.Context, id, field, name, to string) error {
-	ctx, alive, stop := e.opts.st.Stalling(ctx)
+	ctx, alive, _, stop := e.client.Stalling(ctx)
 	defer stop()
 	f, err := e.client.RecordFile(ctx, e.opts.Namespace, e.opts.Collection, id, field, name, "")
 	if err != nil {
@@ -325,7 +325,7 @@ func uploads(st *command.State) (func(context.Context, func(context.Context, *cl
 		return nil, err
 	}
 	return func(ctx context.Context, send func(context.Context, *client.Client, func(int64)) error) error {
-		ctx, alive, stop := st.Stalling(ctx)
+		ctx, alive, _, stop := c.Stalling(ctx)
 		defer stop()
 		return send(ctx, c, func(int64) { alive() })
 	}, nil

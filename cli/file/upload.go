@@ -278,7 +278,7 @@ func (u *uploader) send(ctx context.Context, files []client.Attachment, call fun
 	if len(files) > 1 {
 		what = output.Count(len(files), "file")
 	}
-	ctx, alive, stop := u.opts.st.Stalling(ctx)
+	ctx, alive, _, stop := u.client.Stalling(ctx)
 	defer stop()
 	progress := u.opts.st.ByteProgress("sending "+output.Escape(what), total)
 	defer progress.Clear()

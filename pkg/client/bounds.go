@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,29 +37,48 @@ func (c *Client) Answers(ctx context.Context) error {
 // WhileAnswering is for an answer that may take as long as the work behind it does. It gives a context that ends when the service does not answer
 // anything else either: Answers is called every Options.Timeout, if that is set. end ends it all, and waits for that.
 func (c *Client) WhileAnswering(ctx context.Context) (_ context.Context, end func()) {
-	if c.timeout <= 0 {
-		return ctx, func() {}
-	}
+	ctx, _, rest, end := c.Stalling(ctx)
+	rest()
+	return ctx, end
+}
+
+// errStalled is the cause of the end of a transfer on which nothing moves.
+var errStalled = fmt.Errorf("nothing moved within the request timeout: %w", context.DeadlineExceeded)
+
+// Stalling is for a transfer, which may take any time as long as it goes on. It gives a context that ends when alive was not called for Options.Timeout, if that is
+// set. From a call of rest until the next of alive it is WhileAnswering: what is waited for then is work of the service. end ends it all, and waits for that.
+func (c *Client) Stalling(ctx context.Context) (_ context.Context, alive, rest, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(c.timeout)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			if err := c.Answers(ctx); err != nil {
-				cancel(fmt.Errorf("it does not answer anything else either: %w", err))
-				return
-			}
+	if c.timeout <= 0 {
+		return ctx, func() {}, func() {}, func() { cancel(context.Canceled) }
+	}
+	var (
+		timer   *time.Timer
+		resting atomic.Bool
+		late    sync.Mutex // held by what the timer has begun
+	)
+	late.Lock()
+	timer = time.AfterFunc(c.timeout, func() {
+		late.Lock()
+		defer late.Unlock()
+		if ctx.Err() != nil {
+			return
 		}
-	}()
-	return ctx, func() {
+		if !resting.Load() {
+			cancel(errStalled)
+			return
+		}
+		if err := c.Answers(ctx); err != nil {
+			cancel(fmt.Errorf("it does not answer anything else either: %w", err))
+			return
+		}
+		timer.Reset(c.timeout)
+	})
+	late.Unlock()
+	return ctx, func() { resting.Store(false); timer.Reset(c.timeout) }, func() { resting.Store(true) }, func() {
 		cancel(context.Canceled)
-		<-ended
+		late.Lock()
+		defer late.Unlock()
+		timer.Stop()
 	}
 }
