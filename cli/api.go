@@ -147,7 +147,7 @@ func runAPI(ctx context.Context, opts *apiOptions) error {
 			return err
 		}
 	}
-	return opts.write(out, resp)
+	return opts.write(ctx, c, out, resp)
 }
 
 func (opts *apiOptions) body() (io.Reader, func(), error) {
@@ -186,14 +186,14 @@ func writeHead(w io.Writer, resp *http.Response) error {
 }
 
 // write prints the body: byte for byte, unless it goes to a terminal or -o asks for a form of the JSON in it.
-func (opts *apiOptions) write(w io.Writer, resp *http.Response) error {
+func (opts *apiOptions) write(ctx context.Context, c *client.Client, w io.Writer, resp *http.Response) error {
 	st := opts.st
 	p := st.Printer()
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an unreadable type is no JSON
 	if media == api.MediaJSON && (st.OutTTY || p.Structured()) {
-		data, err := io.ReadAll(resp.Body)
+		data, err := c.ReadAnswer(ctx, resp)
 		if err != nil {
-			return brokeOff(resp, err)
+			return err
 		}
 		if json.Valid(data) {
 			if p.Format == output.FormatYAML {

@@ -92,10 +92,14 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 	}
 	defer resp.Body.Close() //nolint:errcheck // what matters has been read
 	if resp.StatusCode != http.StatusAccepted || resp.Header.Get(api.HeaderLocation) == "" {
-		return show(st, resp)
+		return show(bounded, st, c, resp)
 	}
 	var run api.Run
-	if err := json.NewDecoder(resp.Body).Decode(&run); err != nil {
+	answer, err := c.ReadAnswer(bounded, resp)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, &run); err != nil {
 		return fmt.Errorf("the answer is no run: %w", err)
 	}
 	if !opts.Wait {
@@ -164,14 +168,14 @@ func (o *callOptions) data(st *command.State) (api.Record, error) {
 }
 
 // show prints what an action gave.
-func show(st *command.State, resp *http.Response) error {
+func show(ctx context.Context, st *command.State, c *client.Client, resp *http.Response) error {
 	p := st.Printer()
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != api.MediaJSON {
 		_, err := io.Copy(p.W, resp.Body)
 		return err
 	}
-	data, err := io.ReadAll(resp.Body)
+	data, err := c.ReadAnswer(ctx, resp)
 	if err != nil {
 		return err
 	}
@@ -239,5 +243,5 @@ func showResult(ctx context.Context, st *command.State, c *client.Client, namesp
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // what matters has been read
-	return show(st, resp)
+	return show(ctx, st, c, resp)
 }

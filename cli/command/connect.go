@@ -235,7 +235,7 @@ func (st *State) open(s settings.Server, cred Credential, patient bool) (*client
 	c, err := client.New(client.Options{
 		Server: s.Server, Token: cred.Token, AdminToken: cred.AdminToken, CollectionToken: cred.CollectionToken,
 		HTTPClient: &http.Client{Transport: transport}, UserAgent: "svcctl/" + st.Version,
-		Timeout: st.Flags.RequestTimeout, Patient: patient, Quiet: st.quiet(),
+		Timeout: st.Flags.RequestTimeout, Patient: patient, Quiet: st.quiet(), MaxAnswer: st.MaxAnswer,
 	})
 	if err != nil {
 		return nil, Usagef("%v", err)

@@ -30,6 +30,7 @@ type State struct {
 	ReadSecret            func(ask func()) (string, error) // reads a line from the terminal without showing it, when ask has asked for it
 	Transport             http.RoundTripper                // nil is a transport of our own
 	Beat                  time.Duration                    // how often a service says on a stream that it is alive; 0: as svcd does
+	MaxAnswer             int64                            // bytes of an answer that is read into memory; 0: as many as package client has
 	Version               string
 	ProblemFolder         string   // where the files are that a refusal tells problems of; "": it is not known
 	Compiler              []string // command line of a process that compiles scripts; nil: this one does

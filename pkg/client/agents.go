@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
@@ -46,12 +44,10 @@ func (c *Client) SendMCP(ctx context.Context, message []byte) (json.RawMessage, 
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // read to its end below
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	data, err := c.ReadAnswer(ctx, resp)
 	switch {
 	case err != nil:
-		return nil, c.unreachable(ctx, err)
-	case len(data) > maxAnswer:
-		return nil, fmt.Errorf("%s answered with more than %d MiB: ask for less at once", c.root, maxAnswer>>20)
+		return nil, err
 	case resp.StatusCode == http.StatusAccepted:
 		return nil, nil
 	case !json.Valid(data):

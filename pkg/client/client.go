@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,7 @@ type Options struct {
 	UserAgent       string        // "" is the library's
 	Timeout         time.Duration // of one attempt, answer included, and until a stream begins; 0 is none. Do and files don't use it
 	Patient         bool          // an answer may take longer than Timeout, as long as the service answers beside: see WhileAnswering
+	MaxAnswer       int64         // bytes of an answer that is read into memory, as they are unpacked; 0 is 256 MiB. Streams and files don't use it
 	Quiet           time.Duration // longest time between two lines of a stream; 0 is none. The service sends one every 15 seconds at least
 	// Backoff is the wait before attempt n (2, 3, …) of a request that may be repeated; nil is 100 ms, 400 ms.
 	Backoff func(attempt int) time.Duration
@@ -53,6 +55,7 @@ type Client struct {
 	http       *http.Client
 	timeout    time.Duration
 	patient    bool
+	maxAnswer  int64
 	quiet      time.Duration
 	backoff    func(int) time.Duration
 	credential bool
@@ -88,6 +91,8 @@ func New(o Options) (*Client, error) {
 		patient: o.Patient,
 		quiet:   o.Quiet,
 		backoff: o.Backoff,
+
+		maxAnswer: cmp.Or(o.MaxAnswer, maxAnswer),
 	}
 	for name, value := range map[string]string{
 		api.HeaderAuthToken:  o.Token,
@@ -288,12 +293,9 @@ func (c *Client) once(ctx context.Context, r call, body []byte) (http.Header, er
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // read to its end below
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	data, err := c.ReadAnswer(ctx, resp)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
-	}
-	if len(data) > maxAnswer {
-		return nil, fmt.Errorf("%s answered with more than %d MiB: ask for less at once", c.root, maxAnswer>>20)
+		return nil, err
 	}
 	if r.out == nil {
 		return resp.Header, nil
@@ -302,6 +304,19 @@ func (c *Client) once(ctx context.Context, r call, body []byte) (http.Header, er
 		return nil, c.notOurs(resp, err)
 	}
 	return resp.Header, nil
+}
+
+// ReadAnswer reads an answer of Do into memory, of a request with ctx. What is longer than Options.MaxAnswer when it is unpacked is not read to its end: a few
+// bytes of gzip can stand for gigabytes.
+func (c *Client) ReadAnswer(ctx context.Context, resp *http.Response) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, c.maxAnswer+1))
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if int64(len(data)) > c.maxAnswer {
+		return nil, fmt.Errorf("%s answered with more than %d MiB: ask for less at once", c.root, c.maxAnswer>>20)
+	}
+	return data, nil
 }
 
 // notOurs is the error for an answer that the service would not give, which mostly is another program's.

@@ -223,9 +223,9 @@ func sendArchive[T any](ctx context.Context, c *Client, path string, query url.V
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // read to its end below
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	data, err := c.ReadAnswer(ctx, resp)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, err
 	}
 	var out T
 	if err := json.Unmarshal(data, &out); err != nil {

@@ -100,9 +100,9 @@ func (c *Client) upload(ctx context.Context, r call, files []Attachment, sent fu
 	if werr != nil && f.failed != nil {
 		return nil, f.failed
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	body, err := c.ReadAnswer(ctx, resp)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, err
 	}
 	if !json.Valid(body) {
 		return nil, c.notOurs(resp, errors.New("no JSON"))
