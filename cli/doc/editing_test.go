@@ -214,3 +214,93 @@ func TestDraftStaysInItsFolder(t *testing.T) {
 		t.Errorf("%s.yaml was written: %v", victim, err)
 	}
 }
+
+// TestRefusedEdits: what another edit can mend is told above the text, once; all else ends the editing.
+func TestRefusedEdits(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		refuse  api.Problem
+		reasons string // "": no edit mends it
+		changed bool   // by others
+	}{
+		"fields":              {api.Problem{Status: 400, Detail: "no", Errors: []api.FieldError{{Path: "title", Message: "is too short"}, {Path: "views", Message: "is no number"}}}, "#   title: is too short\n#   views: is no number\n", false},
+		"without fields":      {api.Problem{Status: 422, Detail: "the hook refuses it"}, "#   the hook refuses it\n", false},
+		"a value that is had": {api.Problem{Status: 409, Code: "unique", Detail: "no", Errors: []api.FieldError{{Path: "slug", Message: "is taken", Rule: "unique"}}}, "#   slug: is taken\n", false},
+		"a conflict":          {api.Problem{Status: 409, Code: "conflict", Detail: "no"}, "", true},
+		"changed meanwhile":   {api.Problem{Status: 412, Detail: "no"}, "", true},
+		"no right":            {api.Problem{Status: 403, Detail: "no"}, "", false},
+		"an error of its own": {api.Problem{Status: 500, Detail: "no"}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &records{record: `{"id":"65f0c2a1b3d4e5f60718293a","title":"One"}`, rev: `"1"`, refuse: &tc.refuse}
+			e, err := doc.OpenEditing(t.Context(), s.client(t), "blog", "articles", "65f0c2a1b3d4e5f60718293a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = e.Remove() })
+			edited(t, e, "title: One", "title: Two")
+			if e.Unchanged() {
+				t.Error("what was edited is unchanged")
+			}
+			_, _, err = e.Save(t.Context())
+			if doc.Changed(err) != tc.changed {
+				t.Errorf("changed by others: %v", doc.Changed(err))
+			}
+			if again := e.Again(err); again != (tc.reasons != "") {
+				t.Fatalf("it can be mended: %v, for %v", again, err)
+			}
+			if tc.reasons == "" {
+				return
+			}
+			if err := e.Write(); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(e.Path())
+			if err != nil || !strings.HasPrefix(string(text), "# Not saved:\n"+tc.reasons+"# Change it and save, or leave it as it is to give up.\n") || !strings.Contains(string(text), "title: Two") {
+				t.Errorf("%s, %v", text, err)
+			}
+			if _, _, err := e.Save(t.Context()); err == nil || e.Again(err) { // the same text
+				t.Errorf("the same text is tried once more for %v", err)
+			}
+		})
+	}
+	s := &records{record: `{"id":"1","title":"One"}`}
+	e, err := doc.OpenEditing(t.Context(), s.client(t), "blog", "articles", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Remove() })
+	edited(t, e, "title: One", "title: [")
+	_, _, err = e.Save(t.Context())
+	if !e.Again(err) || doc.Changed(err) || doc.Changed(errors.New("other")) || e.Again(errors.New("other")) || e.Unchanged() {
+		t.Errorf("what can't be read is not asked for again: %v", err)
+	}
+	if len(s.sent) > 0 {
+		t.Errorf("it sends %q", s.sent)
+	}
+}
+
+// TestDifferencesOfAnEdit: values are told by their paths, objects taken apart; what is the same for all, or the service's own, is not.
+func TestDifferencesOfAnEdit(t *testing.T) {
+	t.Parallel()
+	s := &records{record: `{"id":"1","_rev":1,"updatedAt":"a","same":true,"seo":{"title":"A","more":{"x":1}},"tags":["a", "b"],"gone":1}`, rev: `"1"`}
+	e, err := doc.OpenEditing(t.Context(), s.client(t), "blog", "articles", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Remove() })
+	edited(t, e, "title: A", "title: Mine")
+	if _, _, err := e.Save(t.Context()); err != nil { // it has taken the text
+		t.Fatal(err)
+	}
+	s.record = `{"id":"1","_rev":2,"updatedAt":"b","same":true,"seo":{"title":"A","more":{"x":2}},"tags":["a","b"],"new":"n"}`
+	differences, err := e.Differences(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []doc.Difference{{"gone", "1", "1", ""}, {"new", "", "", "n"}, {"seo.more.x", "1", "1", "2"}, {"seo.title", "A", "Mine", "A"}}
+	if diff := cmp.Diff(want, differences); diff != "" {
+		t.Error(diff)
+	}
+}
