@@ -72,7 +72,7 @@ func TestDraftsAreTold(t *testing.T) {
 	s.fail = map[string]api.Problem{"/_/blog/articles/" + docID(0): {Status: http.StatusConflict, Detail: "not now"}}
 	server := httptest.NewServer(s.handler())
 	defer server.Close()
-	term := frametest.NewTerminal(t, 100, 30, color.Black)
+	term := frametest.NewTerminal(t, 300, 30, color.Black) // wide enough for the draft's path, which is as long as chance has it
 	editor := filepath.Join(t.TempDir(), "editor")
 	if err := os.WriteFile(editor, []byte("#!/bin/sh\nprintf 'title: Mine\\n' > \"$1\"\nexit 3\n"), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
