@@ -10,12 +10,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/svcctl/svc/cli"
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/tui/frame/frametest"
 	"github.com/svcctl/svc/pkg/api"
 )
 
@@ -318,15 +320,18 @@ func TestBridgeTimeout(t *testing.T) {
 // TestSilentStream: a stream on which nothing comes, not even what tells that it is alive, is opened again behind the last event.
 func TestSilentStream(t *testing.T) {
 	t.Parallel()
-	s := &snapshotService{run: snapshotRun("snapshot", "succeeded", nil), silent: 2, snapshot: api.Snapshot{ID: snapshotID}}
-	p := start(t, serve(t, s.ServeHTTP))
-	p.st.Beat = 20 * time.Millisecond
-	if code := p.run(t, "snapshot", "create", "blog", "daily", "--request-timeout", "50ms"); code != 0 {
-		t.Errorf("exit code %d: %s", code, p.err.String())
-	}
-	if got := strings.Join(s.after, ","); got != ",1,1" {
-		t.Errorf("it asks for the events behind %s", got)
-	}
+	synctest.Test(t, func(t *testing.T) { // so that no answer is late because the machine is slow
+		s := &snapshotService{run: snapshotRun("snapshot", "succeeded", nil), silent: 2, snapshot: api.Snapshot{ID: snapshotID}}
+		p := start(t, "http://svc")
+		p.st.Transport = frametest.Transport{Handler: s}
+		p.st.Beat = 20 * time.Millisecond
+		if code := p.run(t, "snapshot", "create", "blog", "daily", "--request-timeout", "50ms"); code != 0 {
+			t.Errorf("exit code %d: %s", code, p.err.String())
+		}
+		if got := strings.Join(s.after, ","); got != ",1,1" {
+			t.Errorf("it asks for the events behind %s", got)
+		}
+	})
 }
 
 // TestWorkTakesItsTime: what is work of the service may take longer than --request-timeout, as long as the service answers beside.
@@ -339,24 +344,27 @@ func TestWorkTakesItsTime(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			var asked atomic.Int64
-			p := start(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
-				switch {
-				case strings.HasSuffix(r.URL.Path, "/version"):
-					asked.Add(1)
-					answer(http.StatusOK, `{"version":"v"}`)(w, r)
-				case r.Method == http.MethodPost:
-					for asked.Load() < 3 { // so it takes longer
-						time.Sleep(time.Millisecond)
+			synctest.Test(t, func(t *testing.T) {
+				var asked atomic.Int64
+				p := start(t, "http://svc")
+				p.st.Transport = frametest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					switch {
+					case strings.HasSuffix(r.URL.Path, "/version"):
+						asked.Add(1)
+						answer(http.StatusOK, `{"version":"v"}`)(w, r)
+					case r.Method == http.MethodPost:
+						for asked.Load() < 3 { // so it takes longer
+							time.Sleep(time.Millisecond)
+						}
+						fallthrough
+					default:
+						answer(http.StatusOK, body)(w, r)
 					}
-					fallthrough
-				default:
-					answer(http.StatusOK, body)(w, r)
+				})}
+				if code := p.run(t, append(strings.Fields(line), "--request-timeout", "100ms")...); code != 0 {
+					t.Errorf("exit code %d: %s", code, p.err.String())
 				}
-			}))
-			if code := p.run(t, append(strings.Fields(line), "--request-timeout", "100ms")...); code != 0 {
-				t.Errorf("exit code %d: %s", code, p.err.String())
-			}
+			})
 		})
 	}
 }

@@ -73,6 +73,7 @@ func dry(r *http.Request) bool {
 
 func (s *snapshotService) stream(w http.ResponseWriter, r *http.Request, broken, hold bool) {
 	w.Header().Set("Content-Type", api.MediaEvents)
+	w.WriteHeader(http.StatusOK) // also where no event follows
 	send := func(id int, event string, data api.RunEventData) {
 		text, err := json.Marshal(data)
 		if err != nil {
