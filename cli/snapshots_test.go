@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/svcctl/svc/cli"
 	"github.com/svcctl/svc/cli/command"
+	"github.com/svcctl/svc/cli/tui/frame/frametest"
 	"github.com/svcctl/svc/pkg/api"
 )
 
@@ -198,27 +200,35 @@ func TestSnapshotStreamThatBreaks(t *testing.T) {
 // TestLeaveSnapshotRun leaves a run that goes on, and says how to come back.
 func TestLeaveSnapshotRun(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testLeaveSnapshotRun) // so that the run is begun in the time that a command waits, however slow the machine is
+}
+
+func testLeaveSnapshotRun(t *testing.T) {
 	const hint = "svcctl snapshot attach blog " + runID + " comes back to it"
 	s := &snapshotService{run: snapshotRun("snapshot", "running", nil), hold: true, opened: make(chan struct{}, 3)}
-	address := serve(t, s.ServeHTTP)
+	start := func() *process {
+		p := start(t, "http://svc")
+		p.st.Transport = frametest.Transport{Handler: s}
+		return p
+	}
 	ctx, interrupt := context.WithCancel(t.Context())
 	go func() { <-s.opened; interrupt() }()
-	p := start(t, address)
+	p := start()
 	if code := cli.Run(ctx, p.st, []string{"snapshot", "create", "blog", "daily"}); code != command.ExitInterrupted {
 		t.Errorf("interrupted: exit code %d", code)
 	}
 	if got := p.err.String(); !strings.Contains(got, "error: interrupted; the run "+runID+" goes on\n") || !strings.Contains(got, hint+", svcctl snapshot cancel blog "+runID+" ends it") {
 		t.Errorf("it says %s", got)
 	}
-	p = start(t, address)
+	p = start()
 	if code := p.run(t, "snapshot", "attach", "blog", runID, "--timeout", "10ms"); code != command.ExitTimeout || !strings.Contains(p.err.String(), hint) {
 		t.Errorf("--timeout: exit code %d, %s", code, p.err.String())
 	}
-	p = start(t, address)
+	p = start()
 	if code := p.run(t, "snapshot", "create", "blog", "daily", "--timeout", "50ms"); code != command.ExitTimeout || !strings.Contains(p.err.String(), hint) {
 		t.Errorf("create --timeout: exit code %d, %s", code, p.err.String())
 	}
-	p = start(t, address)
+	p = start()
 	if code := p.run(t, "snapshot", "create", "blog", "daily", "--no-wait", "-o", "name"); code != 0 || p.out.String() != "run/"+runID+"\n" || !strings.Contains(p.err.String(), hint) {
 		t.Errorf("--no-wait: exit code %d, %s, %s", code, p.out.String(), p.err.String())
 	}
