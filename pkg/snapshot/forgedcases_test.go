@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func TestS53Forged(t *testing.T) {
 		for _, name := range []string{"svc.restores", "svc.tokens", "system.users", "$cmd", "../x", "x\x00y", ".restore", strings.Repeat("x", 121)} {
 			forge(t, s, refused, func(f *forgery) { f.collection(name, `{"_id":"restore","step":"decided"}`) })
 		}
-		for name, change := range map[string]func(f *forgery){
+		large := map[string]func(f *forgery){
 			"a warning more than svcd writes": func(f *forgery) { f.Warnings, f.Counts.Warnings = slices.Repeat([]string{"x"}, 101), 101 },
 			"one that is long":                func(f *forgery) { f.Warnings, f.Counts.Warnings = []string{strings.Repeat("x", 4<<20)}, 1 },
 			"a tool with a long name":         func(f *forgery) { f.Tool = strings.Repeat("x", 5<<20) },
@@ -89,7 +90,11 @@ func TestS53Forged(t *testing.T) {
 					f.collection(fmt.Sprint("c", i))
 				}
 			},
-		} {
+		}
+		if s.Name() != "embedded" && os.Getenv("SOAK") == "" {
+			clear(large) // they are refused before a store is asked, and take long
+		}
+		for name, change := range large {
 			t.Run(name, func(t *testing.T) { forge(t, s, refused, change) })
 		}
 		forge(t, s, restored, func(f *forgery) {
