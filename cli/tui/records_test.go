@@ -126,13 +126,7 @@ func (s *service) giveRecords(mux *http.ServeMux, give func(pattern string, fn f
 		return http.StatusOK, api.DeleteResult{ID: r.PathValue("id")}
 	}))
 	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/{c}/_changes", func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		problem, refused := s.fail[strings.TrimPrefix(r.URL.Path, api.Prefix)]
-		s.mu.Unlock()
-		if refused {
-			w.Header().Set("Content-Type", api.MediaProblem)
-			w.WriteHeader(problem.Status)
-			_ = json.NewEncoder(w).Encode(problem) // the client may have gone
+		if s.refuses(w, r) {
 			return
 		}
 		w.Header().Set("Content-Type", api.MediaEvents)

@@ -93,6 +93,19 @@ func (s *service) requests() string {
 	return strings.Join(s.asked, "\n")
 }
 
+// refuses answers a request for a stream that is refused.
+func (s *service) refuses(w http.ResponseWriter, r *http.Request) bool {
+	s.mu.Lock()
+	problem, refused := s.fail[strings.TrimPrefix(r.URL.Path, api.Prefix)]
+	s.mu.Unlock()
+	if refused {
+		w.Header().Set("Content-Type", api.MediaProblem)
+		w.WriteHeader(problem.Status)
+		_ = json.NewEncoder(w).Encode(problem) // the client may have gone
+	}
+	return refused
+}
+
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
 	give := func(pattern string, fn func(r *http.Request) any) {
@@ -182,6 +195,9 @@ func (s *service) handler() http.Handler {
 		stream(w, r, s.events, func(e api.ProjectEvent) (string, any) { return api.EventProject, e })
 	})
 	mux.HandleFunc("GET "+api.Prefix+"/_/{p}/_/admin/regenerate-search/{id}/events", func(w http.ResponseWriter, r *http.Request) {
+		if s.refuses(w, r) {
+			return
+		}
 		stream(w, r, s.run, func(e api.RunEvent) (string, any) { return e.Event, e.Data })
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

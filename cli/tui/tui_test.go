@@ -269,6 +269,71 @@ func TestRegenerateThatIsRefused(t *testing.T) {
 	})
 }
 
+// TestToldOfARegeneration has events come of a run that makes an index anew.
+func TestToldOfARegeneration(t *testing.T) {
+	t.Parallel()
+	progress := func(done, total int64, elapsed float64, left *float64) api.RunEvent {
+		return api.RunEvent{ID: 1, Event: api.EventProgress, Data: api.RunEventData{Done: done, Total: total, ElapsedSeconds: elapsed, ETASeconds: left}}
+	}
+	log := func(text string) api.RunEvent {
+		return api.RunEvent{ID: 2, Event: api.EventLog, Data: api.RunEventData{Level: "info", Message: text}}
+	}
+	end := func(event, status, message string) api.RunEvent {
+		return api.RunEvent{ID: 3, Event: event, Data: api.RunEventData{Status: status, Message: message, ElapsedSeconds: 12.4}}
+	}
+	for name, tc := range map[string]struct {
+		events       []api.RunEvent
+		shows, hides []string
+	}{
+		"nothing yet":               {nil, []string{"running", "esc leaves it running; run 6b01a2b3c4d5e6f708192a3b"}, []string{"%", " of ", "left\n"}},
+		"without a total":           {[]api.RunEvent{progress(7, 0, 0, nil)}, []string{"running"}, []string{"%", "7 of", "0s"}},
+		"how far it is":             {[]api.RunEvent{progress(1, 4, 9.96, new(75.4))}, []string{"25%  1 of 4  10s  1m15s left"}, nil},
+		"without an end in sight":   {[]api.RunEvent{progress(1, 4, 0.25, nil)}, []string{"25%  1 of 4  300ms"}, []string{"s left"}},
+		"more than there was":       {[]api.RunEvent{progress(6, 4, 1, nil)}, []string{"100%  6 of 6  1s"}, nil},
+		"the last lines of its log": {[]api.RunEvent{log("a1"), log("a2"), log("a3"), log("a4")}, []string{"info: a2", "info: a3", "info: a4"}, []string{"info: a1"}},
+		"done":                      {[]api.RunEvent{progress(1, 4, 1, new(9.0)), end(api.EventDone, "", "all is well")}, []string{"succeeded", "100%  1 of 4  12s", "esc closes; run"}, []string{"9s left", "all is well", "25%"}},
+		"failed":                    {[]api.RunEvent{progress(1, 4, 1, new(9.0)), end(api.EventError, "", "the disk is full")}, []string{"failed", "25%  1 of 4  12s", "the disk is full", "esc closes; run"}, []string{"9s left", "100%"}},
+		"cancelled":                 {[]api.RunEvent{end(api.EventError, api.RunCancelled, "by ann")}, []string{"cancelled", "by ann", "esc closes; run"}, []string{"failed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
+				term.Press("7", "down", "r", "y")
+				for _, e := range tc.events {
+					term.run <- e
+					term.Settle()
+				}
+				term.shows(t, append([]string{"Making articles/shelf anew"}, tc.shows...)...)
+				_, pane, _ := strings.Cut(ansi.Strip(term.View()), "Making articles/shelf anew")
+				for _, text := range tc.hides {
+					if strings.Contains(pane, text) {
+						t.Errorf("%q is shown: %s", text, pane)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRegenerationThatIsNotToldOf: where the service refuses to tell of a run, the pane says so, and it can be made anew once more.
+func TestRegenerationThatIsNotToldOf(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, sample(), "blog", false, func(t *testing.T, term terminal) {
+		term.Press("7", "down", "r", "y", "esc")
+		term.change(func() {
+			term.fail = map[string]api.Problem{"/_/blog/_/admin/regenerate-search/6b01a2b3c4d5e6f708192a3b/events": {Status: 404, Detail: "run not found"}}
+		})
+		term.Press("w")
+		term.Wait(time.Second)
+		term.shows(t, "esc closes; the service does not tell of it any more; run 6b01a2b3")
+		term.Press("esc")
+		term.hides(t, "the run goes on")
+		term.change(func() { term.fail = nil })
+		term.Press("r")
+		term.shows(t, "Make the index of articles/shelf anew?")
+	})
+}
+
 // TestWhoSeesWhat asks as those who may see less.
 func TestWhoSeesWhat(t *testing.T) {
 	t.Parallel()

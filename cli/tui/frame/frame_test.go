@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image/color"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/svcctl/svc/cli/tui/frame"
 	"github.com/svcctl/svc/cli/tui/frame/frametest"
+	"github.com/svcctl/svc/pkg/api"
 	"github.com/svcctl/svc/pkg/client"
 )
 
@@ -593,4 +595,148 @@ type command struct {
 func (c *command) Run() error {
 	c.times++
 	return c.err
+}
+
+// asked is a service that answers who asks, and how it is, as a test says.
+type asked struct {
+	ready, me int // statuses; 0: nothing answers
+	who       string
+	version   string
+}
+
+func (s *asked) RoundTrip(r *http.Request) (*http.Response, error) {
+	path := r.URL.Path
+	if s.ready == 0 || strings.HasSuffix(path, "/me") && s.me == 0 {
+		return nil, errors.New("nothing answers")
+	}
+	return frametest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		status, body := http.StatusOK, fmt.Sprintf(`{"version":%q}`, s.version)
+		switch {
+		case strings.HasSuffix(path, api.RootReady):
+			status, body = s.ready, `{"status":"ok"}`
+		case strings.HasSuffix(path, "/me"):
+			status, body = s.me, s.who
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	})}.RoundTrip(r)
+}
+
+// headed runs fn in a bubble, with a frame around a screen, of a service and a config.
+func headed(t *testing.T, s *asked, change func(*client.Options, *frame.Config), fn func(t *testing.T, d *frametest.Driver, first *screen)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		o := client.Options{Server: "http://127.0.0.1:8080", Token: "x", HTTPClient: &http.Client{Transport: s}}
+		first := &screen{}
+		cfg := frame.Config{
+			Now: time.Now, Explain: func(_ context.Context, err error) (string, string) { return err.Error(), "" },
+			Screens: []frame.Def{{Key: "1", Name: "first", Title: "the first", Open: func(h *frame.Host, _ frame.Place) frame.Screen { first.host = h; return first }}},
+		}
+		if change != nil {
+			change(&o, &cfg)
+		}
+		c, err := client.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Client, cfg.Patient = c, c
+		m := frame.New(t.Context(), cfg)
+		d := frametest.Drive(t, m, 80, 24)
+		fn(t, d, first)
+		m.Close()
+		d.Stop()
+	})
+}
+
+// header is the first line, with its gap as one |.
+func header(d *frametest.Driver) string {
+	line, _, _ := strings.Cut(ansi.Strip(d.View()), "\n")
+	return regexp.MustCompile(` {3,}`).ReplaceAllString(strings.TrimRight(line, " "), " | ")
+}
+
+// TestHeader is what the header tells of the service, and of who asks.
+func TestHeader(t *testing.T) {
+	t.Parallel()
+	const ann = `{"kind":"user","username":"ann"}`
+	of := func(change func(*client.Options, *frame.Config)) func(*client.Options, *frame.Config) { return change }
+	for name, tc := range map[string]struct {
+		service asked
+		change  func(*client.Options, *frame.Config)
+		want    string
+	}{
+		"a user":                 {asked{200, 200, ann, "v1"}, nil, "http://127.0.0.1:8080  v1 | ann  ready"},
+		"a token of a user":      {asked{200, 200, `{"kind":"pat","username":"ann"}`, "v1"}, nil, "http://127.0.0.1:8080  v1 | ann (token)  ready"},
+		"a token of nobody":      {asked{200, 200, `{"kind":"pat"}`, "v1"}, nil, "http://127.0.0.1:8080  v1 | pat  ready"},
+		"the admin token":        {asked{200, 200, `{"kind":"admin","username":"root"}`, "v1"}, nil, "http://127.0.0.1:8080  v1 | admin token  ready"},
+		"with a context":         {asked{200, 200, ann, "v1"}, of(func(_ *client.Options, c *frame.Config) { c.Context = "prod" }), "prod  http://127.0.0.1:8080  v1 | ann  ready"},
+		"without a credential":   {asked{200, 401, "{}", "v1"}, of(func(o *client.Options, _ *frame.Config) { o.Token = "" }), "http://127.0.0.1:8080  v1 | not logged in  ready"},
+		"of a collection":        {asked{200, 403, "{}", "v1"}, of(func(_ *client.Options, c *frame.Config) { c.OfCollection = true }), "http://127.0.0.1:8080  v1 | collection token  ready"},
+		"a credential that ends": {asked{401, 403, "{}", "v1"}, nil, "http://127.0.0.1:8080  v1 | credential refused"},
+		"one that is denied":     {asked{403, 200, ann, "v1"}, nil, "http://127.0.0.1:8080  v1 | ann  credential refused"},
+		"a refusal of who":       {asked{200, 403, "{}", "v1"}, nil, "http://127.0.0.1:8080  v1 | credential refused  ready"},
+		"not ready":              {asked{503, 200, ann, "v1"}, nil, "http://127.0.0.1:8080  v1 | ann  not ready"},
+		"not well":               {asked{500, 200, ann, "v1"}, nil, "http://127.0.0.1:8080  v1 | ann  not well"},
+		"no answer about who":    {asked{200, 0, "", "v1"}, nil, "http://127.0.0.1:8080  v1 | ready"},
+		"no answer":              {asked{0, 0, "", ""}, nil, "http://127.0.0.1:8080 | no answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			headed(t, &tc.service, tc.change, func(t *testing.T, d *frametest.Driver, _ *screen) {
+				d.Wait(3 * time.Second)
+				if got := header(d); got != tc.want {
+					t.Errorf("got %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// TestHeaderLater: the version is asked for again when the service was away, and what is shown is read again when it is back; that it refuses a credential for a while is neither.
+func TestHeaderLater(t *testing.T) {
+	t.Parallel()
+	s := &asked{200, 200, `{"kind":"user","username":"ann"}`, "v1"}
+	headed(t, s, nil, func(t *testing.T, d *frametest.Driver, first *screen) {
+		next := func(want string, reads int, change func()) {
+			t.Helper()
+			change()
+			before := strings.Count(strings.Join(first.got, " "), "read")
+			d.Wait(8 * time.Second)
+			if got := header(d); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if got := strings.Count(strings.Join(first.got, " "), "read") - before; got != reads {
+				t.Errorf("%s: it reads %d times, want %d", want, got, reads)
+			}
+		}
+		next("http://127.0.0.1:8080  v1 | ann  ready", 0, func() {})
+		next("http://127.0.0.1:8080  v1 | ann  credential refused", 0, func() { s.ready, s.version = 401, "v2" })
+		next("http://127.0.0.1:8080  v1 | ann  ready", 1, func() { s.ready = 200 })
+		next("http://127.0.0.1:8080  v2 | ann  not ready", 0, func() { s.ready = 503 })
+		next("http://127.0.0.1:8080  v2 | ann  ready", 0, func() { s.ready = 200 })
+		next("http://127.0.0.1:8080 | ann  no answer", 0, func() { s.ready = 0 })
+		next("http://127.0.0.1:8080  v3 | ann  ready", 1, func() { s.ready, s.version = 200, "v3" })
+	})
+}
+
+// TestNarrowHeader has two lines where one has no room, each cut.
+func TestNarrowHeader(t *testing.T) {
+	t.Parallel()
+	s := &asked{200, 200, `{"kind":"user","username":"ann"}`, "v1"}
+	const left, right = "a-context-with-a-long-name  http://127.0.0.1:8080  v1", "ann  ready"
+	headed(t, s, func(_ *client.Options, c *frame.Config) { c.Context = "a-context-with-a-long-name" }, func(t *testing.T, d *frametest.Driver, _ *screen) {
+		d.Wait(time.Second)
+		for width, want := range map[int][]string{
+			len(left) + len(right) + 2: {left + "  " + right},
+			len(left) + len(right) + 1: {left, right},
+			40:                         {left[:39] + "…", right},
+		} {
+			d.Resize(width, 24)
+			lines := strings.Split(ansi.Strip(d.View()), "\n")
+			for i, line := range want {
+				if strings.TrimRight(lines[i], " ") != line {
+					t.Errorf("%d columns: line %d is %q, want %q", width, i, lines[i], line)
+				}
+			}
+		}
+	})
 }
