@@ -154,10 +154,10 @@ func testImportIsKilled(t *testing.T, storeURI string) {
 	if _, err := os.Stat(file + ".import"); !os.IsNotExist(err) {
 		t.Error("the state file is still there", err)
 	}
-	if out, err := run(t.Context(), "doc", "export", "shop", "free", "--bare", "-f", file+".out"); err != nil {
+	if out, err := run(t.Context(), "doc", "export", "shop", "free", "--bare", "-f", file+".out.ndjson"); err != nil {
 		t.Fatal(out, err)
 	}
-	got, err := os.ReadFile(file + ".out")
+	got, err := os.ReadFile(file + ".out.ndjson")
 	if err != nil {
 		t.Fatal(err)
 	}
