@@ -201,7 +201,7 @@ func TestEveryRouteHasAClientMethod(t *testing.T) {
 	}
 }
 
-// callAll calls every method of a client and its models that takes a context, with an "x" in the place of each text.
+// callAll calls every method of a client and its models that takes a context and asks something by itself, with an "x" in the place of each text.
 func callAll(t *testing.T, c any) {
 	t.Helper()
 	v := reflect.ValueOf(c)
@@ -210,7 +210,7 @@ func callAll(t *testing.T, c any) {
 		if m.Type().NumIn() == 0 && m.Type().NumOut() == 1 && strings.HasPrefix(m.Type().Out(0).Name(), "Model[") {
 			callAll(t, m.Call(nil)[0].Interface())
 		}
-		if m.Type().NumIn() == 0 || m.Type().In(0) != reflect.TypeFor[context.Context]() || name == "Do" {
+		if m.Type().NumIn() == 0 || m.Type().In(0) != reflect.TypeFor[context.Context]() || name == "Do" || name == "ReadAnswer" || name == "Stalling" {
 			continue
 		}
 		args := []reflect.Value{reflect.ValueOf(t.Context())}
