@@ -400,7 +400,7 @@ func TestEditPressedTwice(t *testing.T) {
 
 // TestLeftConflict has a draft be told of that others' changes have kept from being saved, and that was left by a key that leads elsewhere.
 func TestLeftConflict(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Parallel()
 	s := sample()
 	inTerminal(t, s, "blog", false, func(t *testing.T, term terminal) {
 		s.editor = func(file string) error {

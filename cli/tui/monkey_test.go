@@ -231,7 +231,6 @@ func send[T any](to chan T, one T) {
 // TestMonkey has keys be pressed at random, in terminals of all sizes, while the service says strange things: nothing panics, nothing is drawn beyond the terminal, and no data
 // drives it.
 func TestMonkey(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // where drafts stay that were not saved
 	seeds, steps := 6, 700
 	if os.Getenv("SOAK") != "" {
 		seeds, steps = 60, 2000

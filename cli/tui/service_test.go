@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,22 @@ import (
 	"github.com/svcctl/svc/cli/tui/frame/frametest"
 	"github.com/svcctl/svc/pkg/api"
 )
+
+// TestMain gives the tests a folder for temporary files: drafts that were not saved stay there.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tui-test-*")
+	if err == nil {
+		err = os.Setenv("TMPDIR", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(dir); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
 
 // service answers as svcd does, with what a test has put into it.
 type service struct {
