@@ -46,21 +46,22 @@ func (c *Client) WhileAnswering(ctx context.Context) (_ context.Context, end fun
 var errStalled = fmt.Errorf("nothing moved within the request timeout: %w", context.DeadlineExceeded)
 
 // Stalling is for a transfer, which may take any time as long as it goes on. It gives a context that ends when alive was not called for Options.Timeout, if that is
-// set. From a call of rest until the next of alive it is WhileAnswering: what is waited for then is work of the service. end ends it all, and waits for that.
+// set; its cause is then a context.DeadlineExceeded that says so. From a call of rest until the next of alive it is WhileAnswering: what is waited for then is
+// work of the service. end ends it all, and waits for that. All three may be called from any goroutine.
 func (c *Client) Stalling(ctx context.Context) (_ context.Context, alive, rest, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if c.timeout <= 0 {
 		return ctx, func() {}, func() {}, func() { cancel(context.Canceled) }
 	}
 	var (
-		timer   *time.Timer
-		resting atomic.Bool
-		late    sync.Mutex // held by what the timer has begun
+		timer    *time.Timer
+		resting  atomic.Bool
+		checking sync.Mutex // held by what the timer begins, which has to wait until timer is set
 	)
-	late.Lock()
+	checking.Lock()
 	timer = time.AfterFunc(c.timeout, func() {
-		late.Lock()
-		defer late.Unlock()
+		checking.Lock()
+		defer checking.Unlock()
 		if ctx.Err() != nil {
 			return
 		}
@@ -74,11 +75,14 @@ func (c *Client) Stalling(ctx context.Context) (_ context.Context, alive, rest, 
 		}
 		timer.Reset(c.timeout)
 	})
-	late.Unlock()
-	return ctx, func() { resting.Store(false); timer.Reset(c.timeout) }, func() { resting.Store(true) }, func() {
+	checking.Unlock()
+	alive = func() { resting.Store(false); timer.Reset(c.timeout) }
+	rest = func() { resting.Store(true) }
+	end = func() {
 		cancel(context.Canceled)
-		late.Lock()
-		defer late.Unlock()
+		checking.Lock()
+		defer checking.Unlock()
 		timer.Stop()
 	}
+	return ctx, alive, rest, end
 }

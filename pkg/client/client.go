@@ -306,8 +306,8 @@ func (c *Client) once(ctx context.Context, r call, body []byte) (http.Header, er
 	return resp.Header, nil
 }
 
-// ReadAnswer reads an answer of Do into memory, of a request with ctx. What is longer than Options.MaxAnswer when it is unpacked is not read to its end: a few
-// bytes of gzip can stand for gigabytes.
+// ReadAnswer reads the body of an answer into memory; the caller closes it. ctx is that of the request. An answer that breaks off is an *UnreachableError. What
+// is longer than Options.MaxAnswer when it is unpacked is an error, and not read to its end: a few bytes of gzip can stand for gigabytes.
 func (c *Client) ReadAnswer(ctx context.Context, resp *http.Response) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, c.maxAnswer+1))
 	if err != nil {
