@@ -20,7 +20,7 @@ func TestAnswersThatUnpack(t *testing.T) {
 	const size, most = 4 << 20, 1 << 20
 	var bomb bytes.Buffer
 	w := gzip.NewWriter(&bomb)
-	if _, err := io.WriteString(w, "{"+strings.Repeat(" ", size)+"}"); err != nil {
+	if _, err := io.WriteString(w, "{"+strings.Repeat(" ", size)+`"detail":"read to its end"}`); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
