@@ -58,12 +58,13 @@ func otherFlags() map[string]otherFlag {
 	retention := otherFlag{"dry-run", "what is kept is the retention of each profile in the project's config: svcctl explain project.snapshots.retention"}
 	filter := otherFlag{"filter", `--filter selects records, as in --filter '{"status": "published"}'`}
 	password := otherFlag{"password-stdin", "--password-stdin and --password-file take a password: everybody on this machine can read what is on a command line"}
+	username := otherFlag{"password-stdin", "the username is the argument, as in svcctl login ann"}
 	return map[string]otherFlag{
 		"password":       password,
 		"p":              password,
-		"username":       {"password-stdin", "the username is the argument, as in svcctl login ann"},
-		"user":           {"password-stdin", "the username is the argument, as in svcctl login ann"},
-		"u":              {"password-stdin", "the username is the argument, as in svcctl login ann"},
+		"username":       username,
+		"user":           username,
+		"u":              username,
 		"json":           {"output", "-o json gives everything; --jq picks from it, as in --jq '.items[].id'"},
 		"yaml":           {"output", "-o yaml does"},
 		"format":         {"output", "-o json, -o yaml and the like choose the format"},

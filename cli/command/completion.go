@@ -84,7 +84,7 @@ func (st *State) completeIn(want int, names func(ctx context.Context, c *client.
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return st.Offer(cmd, func(ctx context.Context, c *client.Client) []string {
 			namespace, err := st.Namespace()
-			maybe := len(args) == 0 // what is typed may be a namespace
+			mayBeNamespace := len(args) == 0 // what is typed
 			if len(args) > 0 && (namespace == "" || !isRunOrSnapshot(args[0])) {
 				namespace, args = args[0], args[1:]
 			}
@@ -95,7 +95,7 @@ func (st *State) completeIn(want int, names func(ctx context.Context, c *client.
 				return namespaces(ctx, c)
 			}
 			out := names(ctx, c, namespace)
-			if maybe && prefix != "" && !slices.ContainsFunc(out, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
+			if mayBeNamespace && prefix != "" && !slices.ContainsFunc(out, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
 				return namespaces(ctx, c)
 			}
 			return out

@@ -658,7 +658,6 @@ func header(d *frametest.Driver) string {
 func TestHeader(t *testing.T) {
 	t.Parallel()
 	const ann = `{"kind":"user","username":"ann"}`
-	of := func(change func(*client.Options, *frame.Config)) func(*client.Options, *frame.Config) { return change }
 	for name, tc := range map[string]struct {
 		service asked
 		change  func(*client.Options, *frame.Config)
@@ -668,9 +667,9 @@ func TestHeader(t *testing.T) {
 		"a token of a user":      {asked{200, 200, `{"kind":"pat","username":"ann"}`, "v1"}, nil, "http://127.0.0.1:8080  v1 | ann (token)  ready"},
 		"a token of nobody":      {asked{200, 200, `{"kind":"pat"}`, "v1"}, nil, "http://127.0.0.1:8080  v1 | pat  ready"},
 		"the admin token":        {asked{200, 200, `{"kind":"admin","username":"root"}`, "v1"}, nil, "http://127.0.0.1:8080  v1 | admin token  ready"},
-		"with a context":         {asked{200, 200, ann, "v1"}, of(func(_ *client.Options, c *frame.Config) { c.Context = "prod" }), "prod  http://127.0.0.1:8080  v1 | ann  ready"},
-		"without a credential":   {asked{200, 401, "{}", "v1"}, of(func(o *client.Options, _ *frame.Config) { o.Token = "" }), "http://127.0.0.1:8080  v1 | not logged in  ready"},
-		"of a collection":        {asked{200, 403, "{}", "v1"}, of(func(_ *client.Options, c *frame.Config) { c.OfCollection = true }), "http://127.0.0.1:8080  v1 | collection token  ready"},
+		"with a context":         {asked{200, 200, ann, "v1"}, func(_ *client.Options, c *frame.Config) { c.Context = "prod" }, "prod  http://127.0.0.1:8080  v1 | ann  ready"},
+		"without a credential":   {asked{200, 401, "{}", "v1"}, func(o *client.Options, _ *frame.Config) { o.Token = "" }, "http://127.0.0.1:8080  v1 | not logged in  ready"},
+		"of a collection":        {asked{200, 403, "{}", "v1"}, func(_ *client.Options, c *frame.Config) { c.OfCollection = true }, "http://127.0.0.1:8080  v1 | collection token  ready"},
 		"a credential that ends": {asked{401, 403, "{}", "v1"}, nil, "http://127.0.0.1:8080  v1 | credential refused"},
 		"one that is denied":     {asked{403, 200, ann, "v1"}, nil, "http://127.0.0.1:8080  v1 | ann  credential refused"},
 		"a refusal of who":       {asked{200, 403, "{}", "v1"}, nil, "http://127.0.0.1:8080  v1 | credential refused  ready"},

@@ -69,14 +69,15 @@ func (m *Model) body(height int) string {
 	if m.help != nil {
 		return m.help.View(m.helpDoc(), m.width, height, m.theme)
 	}
-	switch top := m.top(); {
+	top := m.top()
+	switch {
 	case top.loaded:
 		return top.screen.View(m.width, height)
 	case top.readTrouble.message != "":
 		return ""
 	}
 	asking := "asking the service …"
-	if n := len(m.top().held); n > 0 {
+	if n := len(top.held); n > 0 {
 		asking += fmt.Sprintf(" (keys pressed meanwhile: %d; esc drops them)", n)
 	}
 	return m.theme.Faint.Render(widget.Cut(asking, m.width))
