@@ -29,8 +29,8 @@ import (
 	"github.com/svcctl/svc/pkg/trial/report"
 )
 
-// released is the variable with a directory that has svcctl as it is released, of version test. scripts/test.sh sets it: the race detector
-// triples what it takes to start one, and the scripts start some two thousand. Those on MongoDB run what has it, and so does TestTUI.
+// released is the variable with a directory that has svcctl as it is released, of version test. scripts/test.sh sets it, and says why. Scripts on
+// MongoDB, and TestTUI, run what has the race detector all the same.
 const released = "SVCCTL_RELEASED"
 
 // svcctl is the program, as testscript runs it, unless there is one as it is released.

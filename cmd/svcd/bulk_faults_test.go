@@ -98,11 +98,11 @@ func TestR1KillInAtomicBulk(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killInBulk(t, mortal(t), 3)
+		killInBulk(t, newReleased(t), 3)
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killInBulk(t, mortal(t, ownMongoDB(t, 5*time.Second)), 2)
+		killInBulk(t, newReleased(t, ownMongoDB(t, 5*time.Second)), 2)
 	})
 }
 

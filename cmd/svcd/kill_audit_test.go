@@ -198,11 +198,11 @@ func TestKillAudited(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killAudited(t, mortal(t))
+		killAudited(t, newReleased(t))
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killAudited(t, mortal(t, ownMongoDB(t, 2*time.Second)))
+		killAudited(t, newReleased(t, ownMongoDB(t, 2*time.Second)))
 	})
 }
 

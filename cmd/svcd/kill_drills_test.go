@@ -23,7 +23,7 @@ func TestR1KillInDrills(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		s := mortal(t)
+		s := newReleased(t)
 		killInDrills(t, s, 6, func() (store.Store, error) {
 			return embedded.Open(t.Context(), embedded.Options{Dir: filepath.Join(s.dir, "data", "store"), OnFatal: func(err error) { t.Error(err) }})
 		})
@@ -34,7 +34,7 @@ func TestR1KillInDrills(t *testing.T) {
 			t.Skip("SOAK=1 runs it")
 		}
 		uri := ownMongoDB(t, 5*time.Second)
-		killInDrills(t, mortal(t, uri), 1, func() (store.Store, error) {
+		killInDrills(t, newReleased(t, uri), 1, func() (store.Store, error) {
 			return mongo.Open(t.Context(), mongo.Options{URI: strings.TrimPrefix(uri, "STORE_URI=")})
 		})
 	})

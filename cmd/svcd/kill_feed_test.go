@@ -20,11 +20,11 @@ func TestKillWithFeed(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killWithFeed(t, mortal(t), 10)
+		killWithFeed(t, newReleased(t), 10)
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killWithFeed(t, mortal(t, ownMongoDB(t, time.Second)), 2)
+		killWithFeed(t, newReleased(t, ownMongoDB(t, time.Second)), 2)
 	})
 }
 

@@ -20,11 +20,11 @@ func TestR1KillInFounding(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killInFounding(t, mortal(t), 4, 200)
+		killInFounding(t, newReleased(t), 4, 200)
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killInFounding(t, mortal(t, ownMongoDB(t, 5*time.Second)), 2, 40)
+		killInFounding(t, newReleased(t, ownMongoDB(t, 5*time.Second)), 2, 40)
 	})
 }
 

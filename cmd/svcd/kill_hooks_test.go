@@ -156,7 +156,7 @@ func (o *orders) check(t *testing.T, c *client.Client) {
 
 func startOrders(t *testing.T, env ...string) (svcd, *server) {
 	t.Helper()
-	s := mortal(t, env...)
+	s := newReleased(t, env...)
 	s.write("projects/blog/project.yaml", ordersConfig)
 	s.write("projects/blog/order.js", orderScript)
 	s.write("projects/blog/take.js", takeScript)

@@ -19,11 +19,11 @@ func TestKillWithKeys(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killWithKeys(t, mortal(t), 10, 300)
+		killWithKeys(t, newReleased(t), 10, 300)
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killWithKeys(t, mortal(t, ownMongoDB(t, time.Second)), 2, 20)
+		killWithKeys(t, newReleased(t, ownMongoDB(t, time.Second)), 2, 20)
 	})
 }
 

@@ -21,11 +21,11 @@ func TestKillInARename(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killInARename(t, mortal(t), 10)
+		killInARename(t, newReleased(t), 10)
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killInARename(t, mortal(t, ownMongoDB(t, time.Second)), 3)
+		killInARename(t, newReleased(t, ownMongoDB(t, time.Second)), 3)
 	})
 }
 

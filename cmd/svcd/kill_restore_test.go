@@ -33,18 +33,18 @@ func TestR1Restores(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killRestores(t, mortal(t), 8, 160)
+		killRestores(t, newReleased(t), 8, 160)
 	})
 	t.Run("mongodb", func(t *testing.T) { // where each start may wait until the process before is taken for dead
 		t.Parallel()
-		killRestores(t, mortal(t, ownMongoDB(t, time.Second)), 2, 20)
+		killRestores(t, newReleased(t, ownMongoDB(t, time.Second)), 2, 20)
 	})
 }
 
 // R1: an instance is killed while it restores, and others go on: who follows the run there learns what has become of it, and is told nothing else meanwhile.
 func TestR1RestoreOfDeadInstance(t *testing.T) {
 	t.Parallel()
-	s := mortal(t, ownMongoDB(t, time.Second))
+	s := newReleased(t, ownMongoDB(t, time.Second))
 	rest := s.start()
 	snapshots := rest.versions(t, s)
 	is, phases := "second", []string{"swap"}

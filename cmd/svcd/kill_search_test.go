@@ -25,11 +25,11 @@ func TestR3SearchAfterKill(t *testing.T) {
 	vectors := []string{`EMBEDDING_PROVIDERS=[{"name": "demo", "type": "hash"}]`, `EMBEDDING_GROUPS=[{"name": "texts", "members": ["demo"]}]`}
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		searchAfterKill(t, mortal(t, vectors...), 8)
+		searchAfterKill(t, newReleased(t, vectors...), 8)
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		searchAfterKill(t, mortal(t, append(vectors, ownMongoDB(t, time.Second))...), 3)
+		searchAfterKill(t, newReleased(t, append(vectors, ownMongoDB(t, time.Second))...), 3)
 	})
 }
 

@@ -70,11 +70,11 @@ func TestR1KillInSnapshots(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killInSnapshots(t, mortal(t), 5, 200) // each kind once
+		killInSnapshots(t, newReleased(t), 5, 200) // each kind once
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killInSnapshots(t, mortal(t, ownMongoDB(t, 5*time.Second)), 4, 80)
+		killInSnapshots(t, newReleased(t, ownMongoDB(t, 5*time.Second)), 4, 80)
 	})
 }
 

@@ -125,11 +125,11 @@ func TestR5Uploads(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killUploads(t, mortal(t, "MEDIA_SWEEP_AFTER=1s"), 10)
+		killUploads(t, newReleased(t, "MEDIA_SWEEP_AFTER=1s"), 10)
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
-		killUploads(t, mortal(t, "MEDIA_SWEEP_AFTER=1s", ownMongoDB(t, time.Second)), 3)
+		killUploads(t, newReleased(t, "MEDIA_SWEEP_AFTER=1s", ownMongoDB(t, time.Second)), 3)
 	})
 }
 

@@ -37,11 +37,11 @@ func TestR1KillInSnapshotsBesideWriters(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		killBesideWriters(t, mortal(t), 8, 5*time.Second)
+		killBesideWriters(t, newReleased(t), 8, 5*time.Second)
 	})
 	t.Run("mongodb", func(t *testing.T) { // where a start may wait until the process before is taken for dead
 		t.Parallel()
-		killBesideWriters(t, mortal(t, ownMongoDB(t, 5*time.Second)), 3, 0)
+		killBesideWriters(t, newReleased(t, ownMongoDB(t, 5*time.Second)), 3, 0)
 	})
 }
 

@@ -35,8 +35,7 @@ const asServer = "SVCD_TEST_MAIN"
 // others for a second.
 const endAtOnce = "GORACE=atexit_sleep_ms=0"
 
-// released is the variable with svcd as it is released. scripts/test.sh sets it: the race detector triples what it takes to start one, and
-// tests that kill one do so some hundred times.
+// released is the variable with svcd as it is released. scripts/test.sh sets it, and says why.
 const released = "SVCD_RELEASED"
 
 // fileLimit is how many KiB a file of that svcd can have.
@@ -102,9 +101,9 @@ type svcd struct {
 	binary string
 }
 
-// mortal is newSvcd for tests that kill it again and again: svcd as it is released, where there is one. What such a test looks for is what
-// outlives a process. Of races, TestKill and tests that run the service within their own process would know.
-func mortal(t *testing.T, env ...string) svcd {
+// newReleased is newSvcd for tests that kill it again and again: svcd as it is released, without the race detector, where there is one. What such a test
+// looks for is what outlives a process. Races are found by TestKill, and by tests that run the service within their own process.
+func newReleased(t *testing.T, env ...string) svcd {
 	t.Helper()
 	s := newSvcd(t, env...)
 	s.binary = os.Getenv(released)
