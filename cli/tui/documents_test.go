@@ -231,7 +231,7 @@ func TestEditDocument(t *testing.T) {
 			return replaceIn(file, "title: Long enough", "title: X")
 		}
 		term.Press("e")
-		term.shows(t, "error: invalid", "--draft", "goes on")
+		term.shows(t, "error: invalid", "--draft", "goes") // and, where the path of the draft has it wrap, a line on
 
 		s.editor = func(string) error { return os.ErrPermission }
 		term.Press("e")
@@ -268,7 +268,7 @@ func TestEditOfWhatOthersChange(t *testing.T) {
 		term.Press("e")
 		term.shows(t, "Changed meanwhile")
 		term.Press("esc")
-		term.shows(t, "error: nothing was saved: the record is as others have changed it", "--draft", "goes on")
+		term.shows(t, "error: nothing was saved: the record is as others have changed it", "--draft", "goes") // and, where the path of the draft has it wrap, a line on
 		if strings.Contains(s.docs[0], "Mine") {
 			t.Errorf("the record is %s", s.docs[0])
 		}
@@ -411,7 +411,7 @@ func TestLeftConflict(t *testing.T) {
 		term.shows(t, "Changed meanwhile")
 		term.Type(":documents blog articles")
 		term.Press("enter")
-		term.shows(t, "error: nothing was saved: the record is as others have changed it", "--draft", "goes on")
+		term.shows(t, "error: nothing was saved: the record is as others have changed it", "--draft", "goes") // and, where the path of the draft has it wrap, a line on
 		s.editor = func(file string) error { return replaceIn(file, "title: Theirs", "title: Ours") }
 		term.Press("ctrl+r", "e")
 		term.Wait(time.Second)

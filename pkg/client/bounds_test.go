@@ -13,14 +13,13 @@ import (
 	"github.com/svcctl/svc/pkg/client"
 )
 
-// answering is a service that answers with a version after some time, or until nobody waits for that.
-type answering time.Duration
+// falling is a service that answers with its version so many times, and then nothing any more.
+type falling int
 
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
-	select {
-	case <-r.Context().Done():
+func (s *falling) RoundTrip(r *http.Request) (*http.Response, error) {
+	if *s--; *s < 0 {
+		<-r.Context().Done()
 		return nil, context.Cause(r.Context())
-	case <-time.After(time.Duration(a)):
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"version":"v"}`)), Request: r}, nil
 }
@@ -31,27 +30,28 @@ func TestStalling(t *testing.T) {
 	const long = time.Hour
 	for name, tt := range map[string]struct {
 		timeout time.Duration
-		service answering
+		answers falling
 		goOn    func(alive, rest func())
 		ends    time.Duration // after the beginning; 0: it does not
 		cause   string
 	}{
 		"nothing moves":    {time.Minute, 0, func(_, _ func()) {}, time.Minute, "nothing moved within the request timeout"},
 		"it moves at last": {time.Minute, 0, func(alive, _ func()) { time.Sleep(40 * time.Second); alive() }, 100 * time.Second, "nothing moved within the request timeout"},
-		"it rests":         {time.Minute, 0, func(_, rest func()) { rest() }, 0, ""},
-		"it moves again": {time.Minute, 0, func(alive, rest func()) {
+		"it rests":         {time.Minute, 99, func(_, rest func()) { rest() }, 0, ""},
+		"it moves again": {time.Minute, 99, func(alive, rest func()) {
 			rest()
 			time.Sleep(150 * time.Second)
 			alive()
 		}, 210 * time.Second, "nothing moved within the request timeout"},
-		"nothing answers beside": {time.Minute, answering(long), func(_, rest func()) { rest() }, 2 * time.Minute, "it does not answer anything else either"},
-		"without a timeout":      {0, answering(long), func(_, _ func()) {}, 0, ""},
+		"nothing answers beside": {time.Minute, 0, func(_, rest func()) { rest() }, 2 * time.Minute, "it does not answer anything else either"},
+		"nor any more":           {time.Minute, 2, func(_, rest func()) { rest() }, 4 * time.Minute, "it does not answer anything else either"},
+		"without a timeout":      {0, 0, func(_, _ func()) {}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c, err := client.New(client.Options{
-					Server: "http://svc", HTTPClient: &http.Client{Transport: tt.service}, Timeout: tt.timeout,
+					Server: "http://svc", HTTPClient: &http.Client{Transport: &tt.answers}, Timeout: tt.timeout,
 					Backoff: func(int) time.Duration { return 0 },
 				})
 				if err != nil {
