@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		storetest.Run(t, func(t *testing.T) store.Store {
+		storetest.RunAround(t, func(t *testing.T) store.Store {
 			t.Helper()
 			return renamed{teststore.Memory(t)}
 		})
