@@ -33,6 +33,7 @@ type screen struct {
 	every  time.Duration
 	follow func(ctx context.Context, emit func(tea.Msg)) error
 	press  func(key string) tea.Cmd
+	found  func() // of what was read
 	typing bool
 	got    []string // all that Update got
 }
@@ -54,6 +55,9 @@ func (s *screen) Update(msg tea.Msg) tea.Cmd {
 		s.got = append(s.got, "failed: "+msg.Err.Error())
 	default:
 		s.got = append(s.got, fmt.Sprint(msg))
+		if s.found != nil {
+			s.found()
+		}
 	}
 	return nil
 }
@@ -257,6 +261,38 @@ func TestKeysBeforeTheFirstRead(t *testing.T) {
 			})
 		})
 	}
+	t.Run("while an error is told", func(t *testing.T) {
+		t.Parallel()
+		reads := 0
+		s := &screen{}
+		s.read = func(context.Context) (tea.Msg, error) {
+			if reads++; reads == 1 {
+				return nil, errors.New("nobody there")
+			}
+			return "read", nil
+		}
+		drive(t, s, &screen{}, func(t *testing.T, d *frametest.Driver) {
+			shows(t, d, "nobody there")
+			d.Press("x", "?") // which are not shown as held there
+			shows(t, d, "do it")
+			d.Press("esc")
+			d.Wait(3 * time.Second)
+			if got := strings.Join(s.got, " "); got != "shown read" {
+				t.Errorf("the screen gets %s", got)
+			}
+		})
+	})
+	t.Run("before what is read asks", func(t *testing.T) {
+		t.Parallel()
+		s := &screen{}
+		s.read = func(context.Context) (tea.Msg, error) { time.Sleep(time.Second); return "read", nil }
+		s.found = func() { s.host.Confirm("Delete it?", func() tea.Cmd { return nil }) }
+		drive(t, s, &screen{}, func(t *testing.T, d *frametest.Driver) {
+			d.Press("y", "y")
+			d.Wait(3 * time.Second)
+			shows(t, d, "Delete it? (y/n)")
+		})
+	})
 	t.Run("that another one opens", func(t *testing.T) {
 		t.Parallel()
 		slow := func(context.Context) (tea.Msg, error) { time.Sleep(time.Second); return "read", nil }

@@ -75,11 +75,13 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if i := slices.IndexFunc(m.cfg.Screens, func(d Def) bool { return d.Key == pressed && pressed != "" }); i >= 0 {
 		return m.goTo(m.cfg.Screens[i], "")
 	}
-	if !top.loaded {
+	switch {
+	case top.loaded:
+		return top.screen.Update(msg)
+	case top.readFailures == 0: // else an error is shown in place of the screen, and nobody types ahead of that
 		top.hold(msg)
-		return nil
 	}
-	return top.screen.Update(msg)
+	return nil
 }
 
 // mostHeld is how many keys are held, about a line of them.
@@ -92,17 +94,17 @@ func (l *layer) hold(msg tea.KeyPressMsg) {
 	}
 }
 
-// release takes the keys that were held, as if they were pressed now. It ends with the first that has the user asked
-// something: nobody answers what they have not seen.
+// release takes the keys that were held, as if they were pressed now, until the user is asked something, by one of them or
+// by what was read: nobody answers what they have not seen.
 func (m *Model) release(l *layer) tea.Cmd {
 	held := l.held
 	l.held = nil
 	var cmds []tea.Cmd
 	for _, msg := range held {
-		cmds = append(cmds, m.key(msg))
 		if t, ok := m.top().screen.(Typer); m.question != nil || ok && t.Typing() {
 			break
 		}
+		cmds = append(cmds, m.key(msg))
 	}
 	return tea.Batch(cmds...)
 }
