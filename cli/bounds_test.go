@@ -470,6 +470,9 @@ func TestTimeoutBeforeTheRun(t *testing.T) {
 		"backup create blog":            "svcctl snapshot runs blog shows whether it goes on",
 		"job run blog nightly --wait":   "svcctl job runs blog nightly shows whether it goes on",
 		"search regenerate blog --wait": "svcctl search status blog shows whether it goes on",
+		"action call blog greet":        "svcctl action runs blog greet shows whether a run goes on",
+		"action call blog greet --wait": "svcctl action runs blog greet shows whether a run goes on",
+		"action call blog greet --get":  "svcctl action runs blog greet shows whether a run goes on",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

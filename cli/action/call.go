@@ -88,7 +88,7 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 		}
 	}
 	if err != nil {
-		return err
+		return unanswered(bounded, err, opts)
 	}
 	defer resp.Body.Close() //nolint:errcheck // what matters has been read
 	if resp.StatusCode != http.StatusAccepted || resp.Header.Get(api.HeaderLocation) == "" {
@@ -108,6 +108,17 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 		return runs.Show(st, run, run)
 	}
 	return await(ctx, bounded, st, c, opts, run.ID)
+}
+
+// unanswered is the error of a call that failed with err. Where it is that --timeout was over, the action may have begun all the same.
+func unanswered(bounded context.Context, err error, opts *callOptions) error {
+	if !errors.Is(bounded.Err(), context.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &command.Error{
+		Exit: command.ExitTimeout, Code: "timeout", Message: "the service has not answered within --timeout, so that it is not known what " + opts.Action + " has done",
+		Hint: "svcctl action runs " + opts.Namespace + " " + opts.Action + " shows whether a run goes on; or allow more with --timeout",
+	}
 }
 
 // pairs reads name=value.
