@@ -69,11 +69,14 @@ func (c *Client) Stalling(ctx context.Context) (_ context.Context, alive, rest, 
 			cancel(errStalled)
 			return
 		}
-		if err := c.Answers(ctx); err != nil {
+		err := c.Answers(ctx)
+		switch {
+		case !resting.Load(): // it goes on meanwhile, and alive has set the timer
+		case err != nil:
 			cancel(fmt.Errorf("it does not answer anything else either: %w", err))
-			return
+		default:
+			timer.Reset(c.timeout)
 		}
-		timer.Reset(c.timeout)
 	})
 	checking.Unlock()
 	alive = func() { resting.Store(false); timer.Reset(c.timeout) }

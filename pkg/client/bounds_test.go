@@ -44,8 +44,13 @@ func TestStalling(t *testing.T) {
 			alive()
 		}, 210 * time.Second, "nothing moved within the request timeout"},
 		"nothing answers beside": {time.Minute, 0, func(_, rest func()) { rest() }, 2 * time.Minute, "it does not answer anything else either"},
-		"nor any more":           {time.Minute, 2, func(_, rest func()) { rest() }, 4 * time.Minute, "it does not answer anything else either"},
-		"without a timeout":      {0, 0, func(_, _ func()) {}, 0, ""},
+		"it moves while nothing answers": {time.Minute, 0, func(alive, rest func()) {
+			rest()
+			time.Sleep(90 * time.Second) // it is asked since the first minute
+			alive()
+		}, 150 * time.Second, "nothing moved within the request timeout"},
+		"nor any more":      {time.Minute, 2, func(_, rest func()) { rest() }, 4 * time.Minute, "it does not answer anything else either"},
+		"without a timeout": {0, 0, func(_, _ func()) {}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
