@@ -516,3 +516,22 @@ func TestRowsAreEscaped(t *testing.T) {
 		t.Errorf("%v: %q", err, b.String())
 	}
 }
+
+// TestUnjoined has joiners that join nothing, at ends and behind paint, which is no neighbor of theirs.
+func TestUnjoined(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"plain":                                "plain",
+		"می\u200cخواهم":                        "می\u200cخواهم",
+		"می\u200c":                             "می",
+		"\u200cمی":                             "می",
+		"می\u200c…  م\u200d ":                  "می…  م ",
+		"\x1b[7mمی\u200c\x1b[m\x1b[1mخ\x1b[m":  "\x1b[7mمی\u200c\x1b[m\x1b[1mخ\x1b[m",
+		"\x1b[7mمی\x1b[m\x1b[1m\u200cخ\x1b[m":  "\x1b[7mمی\x1b[m\x1b[1m\u200cخ\x1b[m",
+		"\x1b[7mمی\u200c\x1b[m\x1b[1m x\x1b[m": "\x1b[7mمی\x1b[m\x1b[1m x\x1b[m",
+	} {
+		if got := output.Unjoined(line); got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+}

@@ -3,8 +3,11 @@ package output
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/svcctl/svc/pkg/jsonyaml"
 )
 
 // Width is how many columns of a terminal a line takes: two for a character of Chinese and most emoji, none for an accent that is put on the letter before it. What paints it takes
@@ -34,9 +37,7 @@ func Cut(line string, most int) string {
 	if Width(line) <= most {
 		return line
 	}
-	const end = "…"
-	line = ansi.Truncate(line, most, end)
-	return strings.ReplaceAll(strings.ReplaceAll(line, "\u200c"+end, end), "\u200d"+end, end) // a joiner that joins nothing any more
+	return Unjoined(ansi.Truncate(line, most, "…"))
 }
 
 // Head gives as much of a line as fits into so many columns, one character at least, and the rest. A joiner that would join nothing any more is in neither.
@@ -48,10 +49,40 @@ func Head(line string, most int) (head, rest string) {
 	return Unjoined(head), line[len(head):]
 }
 
-// Unjoined gives a line that was broken within a word without the joiner that it ends with: where nothing follows, it would be unsafe.
-func Unjoined(line string) string { return atEnd.ReplaceAllString(line, "$1") }
+// Unjoined gives a line without the joiners that join nothing any more (jsonyaml.UnsafeBetween), as where it was broken or cut within a word. Paint is no neighbor of theirs.
+func Unjoined(line string) string {
+	if !strings.ContainsAny(line, joiners) {
+		return line
+	}
+	var b strings.Builder
+	before := utf8.RuneError
+	for line != "" {
+		if at := paint.FindStringIndex(line); at != nil {
+			b.WriteString(line[:at[1]])
+			line = line[at[1]:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(line)
+		if !strings.ContainsRune(joiners, r) || !jsonyaml.UnsafeBetween(before, r, firstRune(line[n:])) {
+			b.WriteString(line[:n])
+		}
+		before, line = r, line[n:]
+	}
+	return b.String()
+}
 
-// atEnd is a joiner that only paint follows.
+// firstRune is what a line begins with behind its paint.
+func firstRune(line string) rune {
+	for at := paint.FindStringIndex(line); at != nil; at = paint.FindStringIndex(line) {
+		line = line[at[1]:]
+	}
+	r, _ := utf8.DecodeRuneInString(line)
+	return r
+}
+
+const joiners = "\u200c\u200d"
+
+// paint is what gives a line color, where it stands.
 //
 //nolint:gochecknoglobals // it is compiled once, and never changed
-var atEnd = regexp.MustCompile(`[\x{200c}\x{200d}]((?:\x1b\[[0-9;]*m)*)$`)
+var paint = regexp.MustCompile(`^\x1b\[[0-9;]*m`)

@@ -529,6 +529,10 @@ func TestKeysWhileTyping(t *testing.T) {
 		d.Press("q", ":", "/", "?", "2")
 		d.Send(tea.PasteMsg{Content: "text"})
 		shows(t, d, "shown read q : / ? 2 paste text")
+		d.Send(tea.PasteMsg{Content: "ad\u200dmin می\u200cخواهم\u200c\u202e"})
+		if last := s.got[len(s.got)-1]; last != "paste admin می\u200cخواهم" {
+			t.Errorf("what is pasted comes as %q", last)
+		}
 		if d.Quit {
 			t.Error("q quits while somebody types")
 		}
@@ -537,6 +541,21 @@ func TestKeysWhileTyping(t *testing.T) {
 		}
 		if d.Press("ctrl+c"); !d.Quit {
 			t.Error("ctrl+c does not quit")
+		}
+	})
+}
+
+// TestJoinersTyped has a field end with a joiner that joins nothing any more, which it keeps for what comes behind it.
+func TestJoinersTyped(t *testing.T) {
+	t.Parallel()
+	drive(t, &screen{}, &screen{}, func(t *testing.T, d *frametest.Driver) {
+		d.Press(":")
+		d.Send(tea.PasteMsg{Content: "می\u200cخ"})
+		shows(t, d, ":می\u200cخ")
+		d.Press("backspace")
+		shows(t, d, ":می")
+		if view := ansi.Strip(d.View()); strings.Contains(view, "\u200c") {
+			t.Errorf("the terminal is told %q", view)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package frame
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -225,12 +226,17 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 
 // typable is text without what would turn a line around, or drive a terminal: what is pasted may come from anywhere. What ends lines is for who takes the text.
 func typable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if jsonyaml.Unsafe(r) && r != '\n' && r != '\r' && r != '\t' {
-			return -1
+	var b strings.Builder
+	before := utf8.RuneError
+	for i, r := range text {
+		_, n := utf8.DecodeRuneInString(text[i:])
+		after, _ := utf8.DecodeRuneInString(text[i+n:])
+		if !jsonyaml.UnsafeBetween(before, r, after) || r == '\n' || r == '\r' || r == '\t' {
+			b.WriteRune(r)
 		}
-		return r
-	}, text)
+		before = r
+	}
+	return b.String()
 }
 
 // hints are the keys that the footer shows, the screen's first.

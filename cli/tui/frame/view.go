@@ -50,7 +50,7 @@ func (m *Model) draw() string {
 	lines := append(append(head, body[:room]...), foot...)
 	lines = lines[max(len(lines)-m.height, 0):]
 	for i := range lines {
-		lines[i] = widget.Cut(lines[i], m.width)
+		lines[i] = output.Unjoined(widget.Cut(lines[i], m.width)) // a field whose text is longer shows a part of it
 	}
 	return strings.Join(lines, "\n")
 }
