@@ -68,7 +68,7 @@ func isIndexTrap(e bson.RawElement) bool {
 	case "$expr": // its comparisons mean the same with any index
 		return false
 	case "$elemMatch":
-		if element, ok := value.DocumentOK(); ok && mayLackNull(element) { // else it is a constant
+		if element, ok := value.DocumentOK(); ok && matchesNull(element) { // else it is a constant
 			return true
 		}
 	case "$gte", "$lte":
@@ -85,9 +85,9 @@ func isIndexTrap(e bson.RawElement) bool {
 	return nested && hasIndexTrap(value.Value)
 }
 
-// mayLackNull says whether fields of the elements that $elemMatch looks for may be null. What is asked of the elements
+// matchesNull says whether fields of the elements that $elemMatch looks for may be null, which lacking ones are. What is asked of the elements
 // themselves is another matter: they are there.
-func mayLackNull(element bson.Raw) bool {
+func matchesNull(element bson.Raw) bool {
 	clauses, _ := element.Elements()
 	return slices.ContainsFunc(clauses, func(e bson.RawElement) bool {
 		switch nested := e.Value(); {
@@ -96,7 +96,7 @@ func mayLackNull(element bson.Raw) bool {
 			branches, _ := list.Values()
 			return slices.ContainsFunc(branches, func(v bson.RawValue) bool {
 				branch, _ := v.DocumentOK()
-				return mayLackNull(branch)
+				return matchesNull(branch)
 			})
 		case strings.HasPrefix(e.Key(), "$"):
 			return false
