@@ -16,14 +16,10 @@ func Escape(s string) string {
 		return s
 	}
 	var b strings.Builder
-	before := utf8.RuneError
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		after, _ := utf8.DecodeRuneInString(s[i+n:])
-		unsafe := jsonyaml.UnsafeBetween(before, r, after)
-		switch {
+	for char, unsafe := range jsonyaml.Runes(s) {
+		switch r, n := utf8.DecodeRuneInString(char); {
 		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+			fmt.Fprintf(&b, `\x%02x`, char[0])
 		case r == '\n':
 			b.WriteString(`\n`)
 		case r == '\r':
@@ -35,9 +31,8 @@ func Escape(s string) string {
 		case unsafe:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
-			b.WriteString(s[i : i+n])
+			b.WriteString(char)
 		}
-		before, i = r, i+n
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package jsonyaml
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,19 +11,17 @@ import (
 // Escape writes the unsafe characters that JSON allows inside strings (DEL, C1, reordering) as \u escapes. In JSON
 // text they can stand nowhere else, so the value stays the same.
 func Escape(data []byte) []byte {
-	if Clean(string(data)) {
+	text := string(data)
+	if Clean(text) {
 		return data
 	}
 	out := make([]byte, 0, len(data)+16)
-	for before := utf8.RuneError; len(data) > 0; {
-		r, n := utf8.DecodeRune(data)
-		after, _ := utf8.DecodeRune(data[n:])
-		if r >= 0x7f && UnsafeBetween(before, r, after) {
+	for char, unsafe := range Runes(text) {
+		if r, _ := utf8.DecodeRuneInString(char); unsafe && r >= 0x7f {
 			out = fmt.Appendf(out, `\u%04x`, r)
 		} else {
-			out = append(out, data[:n]...)
+			out = append(out, char...)
 		}
-		before, data = r, data[n:]
 	}
 	return out
 }
@@ -35,15 +34,27 @@ func Clean(s string) bool {
 	if strings.IndexFunc(s, Unsafe) < 0 {
 		return true
 	}
-	before := utf8.RuneError
-	for i, r := range s {
-		after, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
-		if UnsafeBetween(before, r, after) {
+	for _, unsafe := range Runes(s) {
+		if unsafe {
 			return false
 		}
-		before = r
 	}
 	return true
+}
+
+// Runes gives the runes of a text as they are written in it, each byte that is none by itself, and whether one is unsafe where it stands (UnsafeBetween).
+func Runes(s string) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		before := utf8.RuneError
+		for s != "" {
+			r, n := utf8.DecodeRuneInString(s)
+			after, _ := utf8.DecodeRuneInString(s[n:])
+			if !yield(s[:n], UnsafeBetween(before, r, after)) {
+				return
+			}
+			before, s = r, s[n:]
+		}
+	}
 }
 
 // Unsafe is true for what a terminal obeys in place of showing it, and for what nobody sees there: what reorders a line, and what joins or parts

@@ -227,14 +227,10 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 // typable is text without what would turn a line around, or drive a terminal: what is pasted may come from anywhere. What ends lines is for who takes the text.
 func typable(text string) string {
 	var b strings.Builder
-	before := utf8.RuneError
-	for i, r := range text {
-		_, n := utf8.DecodeRuneInString(text[i:])
-		after, _ := utf8.DecodeRuneInString(text[i+n:])
-		if !jsonyaml.UnsafeBetween(before, r, after) || r == '\n' || r == '\r' || r == '\t' {
+	for char, unsafe := range jsonyaml.Runes(text) {
+		if r, _ := utf8.DecodeRuneInString(char); !unsafe || r == '\n' || r == '\r' || r == '\t' {
 			b.WriteRune(r)
 		}
-		before = r
 	}
 	return b.String()
 }
