@@ -53,7 +53,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	case pressed == "esc":
 		return m.esc(top)
 	}
-	if t, ok := top.screen.(Typer); ok && t.Typing() {
+	if top.typing() {
 		return top.screen.Update(msg)
 	}
 	switch pressed {
@@ -102,7 +102,7 @@ func (m *Model) release(l *layer) tea.Cmd {
 	l.held = nil
 	var cmds []tea.Cmd
 	for _, msg := range held {
-		if t, ok := m.top().screen.(Typer); m.question != nil || ok && t.Typing() {
+		if m.question != nil || m.top().typing() {
 			break
 		}
 		cmds = append(cmds, m.key(msg))
@@ -218,7 +218,7 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 	case m.prompt.open():
 		return m.promptKey(msg)
 	}
-	if t, ok := top.screen.(Typer); ok && t.Typing() {
+	if top.typing() {
 		return top.screen.Update(msg)
 	}
 	return nil
@@ -252,7 +252,7 @@ func (m *Model) hints() (hints, last []key.Binding) {
 	if m.top().loaded {
 		hints = m.top().screen.Keys()
 	}
-	if t, ok := m.top().screen.(Typer); ok && t.Typing() {
+	if m.top().typing() {
 		return hints, nil
 	}
 	if m.top().filters() {

@@ -118,6 +118,12 @@ func (l *layer) reads() bool {
 	return ok
 }
 
+// typing says that text is typed into the screen.
+func (l *layer) typing() bool {
+	t, ok := l.screen.(Typer)
+	return ok && t.Typing()
+}
+
 func (l *layer) is(d Def, place Place) bool {
 	return l.def.Name == d.Name && l.place == place.within(d.Of)
 }
