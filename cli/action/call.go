@@ -112,13 +112,8 @@ func runCall(ctx context.Context, st *command.State, c *client.Client, opts *cal
 
 // unanswered is the error of a call that failed with err. Where it is that --timeout was over, the action may have begun all the same.
 func unanswered(bounded context.Context, err error, opts *callOptions) error {
-	if !errors.Is(bounded.Err(), context.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return &command.Error{
-		Exit: command.ExitTimeout, Code: "timeout", Message: "the service has not answered within --timeout, so that it is not known what " + opts.Action + " has done",
-		Hint: "svcctl action runs " + opts.Namespace + " " + opts.Action + " shows whether a run goes on; or allow more with --timeout",
-	}
+	return runs.Late(bounded, err, "the service has not answered within --timeout, so that it is not known what "+opts.Action+" has done",
+		"svcctl action runs "+opts.Namespace+" "+opts.Action+" shows whether a run goes on; or allow more with --timeout")
 }
 
 // pairs reads name=value.

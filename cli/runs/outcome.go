@@ -17,16 +17,18 @@ func Failed(run *api.Run, hint string) error {
 	return &command.Error{Exit: command.ExitFailed, Code: "run_" + run.Status, Message: "run " + run.ID + ": " + message, Hint: hint}
 }
 
-// NotStarted is the error of a command that was to start a run until bounded ends, which --timeout says, and failed with err. list is the command that shows
-// whether a run goes on all the same.
-func NotStarted(bounded context.Context, err error, list string) error {
+// Late is the error of a command that failed with err: where it is that bounded was over, which --timeout ends, it has message and hint.
+func Late(bounded context.Context, err error, message, hint string) error {
 	if !errors.Is(bounded.Err(), context.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &command.Error{
-		Exit: command.ExitTimeout, Code: "timeout", Message: "the service has not said within --timeout that it has started the run",
-		Hint: list + " shows whether it goes on; or allow more with --timeout",
-	}
+	return &command.Error{Exit: command.ExitTimeout, Code: "timeout", Message: message, Hint: hint}
+}
+
+// NotStarted is the error of a command that was to start a run until bounded ends, which --timeout says, and failed with err. list is the command that shows
+// whether a run goes on all the same.
+func NotStarted(bounded context.Context, err error, list string) error {
+	return Late(bounded, err, "the service has not said within --timeout that it has started the run", list+" shows whether it goes on; or allow more with --timeout")
 }
 
 // GoesOn is the error of a command that has waited for a run as long as it was told to. hint says how to come back to it.

@@ -240,14 +240,8 @@ With -o json, --after takes the id of the last event that is known already: what
 		bounded, cancel := command.WithTimeout(ctx, timeout)
 		defer cancel()
 		run, err := find(bounded, c, namespace, runOf(id))
-		switch {
-		case err != nil && bounded.Err() != nil && ctx.Err() == nil:
-			return &command.Error{
-				Exit: command.ExitTimeout, Code: "timeout", Message: "the service has not told of the run within --timeout",
-				Hint: strings.TrimSpace(attachCommand(namespace, runOf(id))) + " comes back to it",
-			}
-		case err != nil:
-			return err
+		if err != nil {
+			return runs.Late(bounded, err, "the service has not told of the run within --timeout", strings.TrimSpace(attachCommand(namespace, runOf(id)))+" comes back to it")
 		}
 		f := newFollower(ctx, st, c, namespace, run.ID)
 		if f.after = after; st.Flags.Output != output.FormatJSON {
